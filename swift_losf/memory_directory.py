@@ -43,6 +43,28 @@ def standby_socket(root: str) -> str:
     return os.path.join(path, SOCKET)
 
 
+def connect(sock, path):
+    """
+    Connect a socket to an index server, by its socket on disk or in memory.
+
+    :param sock: a socket
+    :param path: layout.Layout.socket
+    :raises OSError: if neither answers; BlockingIOError if there is a queue
+    """
+    try:
+        sock.connect(path)
+    except BlockingIOError:
+        raise
+    except OSError as err:
+        # A disk that cannot be written takes no socket.
+        try:
+            sock.connect(standby_socket(os.path.dirname(path)))
+        except BlockingIOError:
+            raise
+        except OSError:
+            raise err from None
+
+
 def make_memory_directory(root: str) -> str:
     """
     Make the directory in memory, which only the owner of the root may enter.

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, fields
+from typing import Optional
 
 import plyvel
 
@@ -60,12 +61,14 @@ class Options:
     :param max_volume_size: bytes from which on a volume gets no more records
     :param mount_check: whether the device has to be mounted
     :param compact: CompactOptions
+    :param part_power: of the ring; None: it is not known
     """
     sweep_interval: float = 5.0
     sync_interval: float = 30.0
     max_volume_size: int = LosfOptions.max_volume_size
     mount_check: bool = False
     compact: CompactOptions = CompactOptions()
+    part_power: Optional[int] = None
 
     @property
     def compaction(self):
@@ -134,7 +137,8 @@ class IndexServer:
             # At the end: calls, sweeper and compactor, index.
             with listening(self.layout, self.service):
                 drop_index(self.layout)
-                index = recover(self.layout, self._progress)
+                index = recover(self.layout, self._progress,
+                                self._serve_part, self.options.part_power)
                 at_end.callback(self._close, index)
                 if not index.db.durable:
                     self._stand_by(index, lock)
@@ -197,6 +201,9 @@ class IndexServer:
                 synced = time.monotonic()
                 index.sync()
 
+    def _serve_part(self, index):
+        self.service.index = index
+
     def _close(self, index):
         try:
             index.close()
@@ -242,6 +249,9 @@ def _parse(argv):
                         default=Options.max_volume_size,
                         help='bytes from which on a volume gets no more '
                         'records')
+    parser.add_argument('--part-power', type=int,
+                        help='of the ring: it tells the partitions of '
+                        'records when an index is made anew')
     parser.add_argument('--mount-check', action='store_true',
                         help='refuse a device path where nothing is mounted')
     for each in fields(CompactOptions):
@@ -263,7 +273,7 @@ def main(argv=None):
                 args.max_volume_size, args.mount_check,
                 CompactOptions(**{
                     each.name: getattr(args, 'compact_' + each.name)
-                    for each in fields(CompactOptions)})))
+                    for each in fields(CompactOptions)}), args.part_power))
     server.stop_on(signal.SIGTERM, signal.SIGINT)
     try:
         return 0 if server.run() else 1

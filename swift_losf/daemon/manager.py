@@ -45,7 +45,12 @@ from swift.common.utils import (
     whataremyips,
 )
 
-from swift_losf.daemon.supervisor import State, Supervised, command
+from swift_losf.daemon.supervisor import (
+    ServerKey,
+    State,
+    Supervised,
+    command,
+)
 from swift_losf.daemon.watched import RECON_KEY
 from swift_losf.diskfile.kvmanager import KVManager
 from swift_losf.errors import IndexUnavailable
@@ -62,16 +67,6 @@ COUNTED = ('moved', 'removed_volumes')
 NO_ONCE = '%s serves for ever; it cannot be run once' % SECTION
 #: seconds between two looks at mounts, rings and children
 TICK = 0.5
-
-
-@dataclass(frozen=True, order=True)
-class ServerKey:
-    """The device and policy that one index server is for."""
-    device: str
-    policy_index: int
-
-    def __str__(self):
-        return '%s.%d' % (self.device, self.policy_index)
 
 
 def free_percent(layout):
@@ -156,9 +151,9 @@ class IndexServerManager(Daemon):
         self._stopping = True
 
     def _is_local(self, device, ips):
-        return any(is_local_device(ips, self.port, device[prefix + 'ip'],
-                                   device[prefix + 'port'])
-                   for prefix in ('', 'replication_'))
+        return any(is_local_device(
+            ips, self.port, device[each + 'ip'], device[each + 'port'])
+            for each in ('', 'replication_'))
 
     def _layout(self, key):
         return Layout(self.devices.path(key.device), key.policy_index,
@@ -202,6 +197,7 @@ class IndexServerManager(Daemon):
             self._add(key)
         for key, server in list(self._servers.items()):
             wanted = key in keys
+            server.supervised.argv = self.command(key)
             server.supervised.tend(
                 self.devices.presence(key.device) if wanted else None, now)
             if not wanted and not server.supervised.pid:
@@ -209,9 +205,12 @@ class IndexServerManager(Daemon):
 
     def command(self, key):
         """Return the command line of the index server of a ServerKey."""
+        ring = next((each.object_ring for each in self.policies
+                     if int(each) == key.policy_index), None)
         return command(self._layout(key), self.options,
                        self.compact_options, self.losf_options.max_volume_size,
-                       self.devices.mount_check)
+                       self.devices.mount_check,
+                       ring and ring.part_power)
 
     def _add(self, key):
         self._servers[key] = _Server(

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 from swift.common.concurrency import spawn_n, subprocess
@@ -31,6 +32,16 @@ class State(enum.Enum):
     RUNNING = 'running'
     STOPPING = 'stopping'
     DELAYED = 'waiting to be restarted'
+
+
+@dataclass(frozen=True, order=True)
+class ServerKey:
+    """The device and policy that one index server is for."""
+    device: str
+    policy_index: int
+
+    def __str__(self):
+        return '%s.%d' % (self.device, self.policy_index)
 
 
 def _die_with(parent):
@@ -54,7 +65,7 @@ class Supervised:
         self.name = name
         self.restarts = 0
         self.state = State.ABSENT
-        self._argv = argv
+        self.argv = argv
         self._options = options
         self._logger = logger
         self._process: Any = None
@@ -105,7 +116,7 @@ class Supervised:
         self._since = now
         try:
             self._process = subprocess.Popen(
-                self._argv, stdin=subprocess.DEVNULL,
+                self.argv, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 cwd='/', preexec_fn=lambda: _die_with(parent))
         except OSError as err:
@@ -165,7 +176,8 @@ class Supervised:
                                              self.name, text)
 
 
-def command(layout, options, compact_options, max_volume_size, mount_check):
+def command(layout, options, compact_options, max_volume_size, mount_check,
+            part_power):
     """
     Return the command line of an index server.
 
@@ -174,6 +186,7 @@ def command(layout, options, compact_options, max_volume_size, mount_check):
     :param compact_options: CompactOptions
     :param max_volume_size: of LosfOptions
     :param mount_check: whether the device has to be mounted
+    :param part_power: of the ring, if it is known
     """
     argv = [sys.executable, '-m', 'swift_losf.daemon.index_server',
             '--device-path', layout.device_path,
@@ -183,6 +196,8 @@ def command(layout, options, compact_options, max_volume_size, mount_check):
             '--max-volume-size', str(max_volume_size)]
     for name, value in vars(compact_options).items():
         argv += ['--compact-' + name.replace('_', '-'), str(value)]
+    if part_power is not None:
+        argv += ['--part-power', str(part_power)]
     if mount_check:
         argv.append('--mount-check')
     if layout.index_path:

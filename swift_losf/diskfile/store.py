@@ -117,18 +117,18 @@ class Store:
         return read_metadata(self.layout, location,
                              bytes.fromhex(where.object_hash), where.name)
 
-    def writer(self, extension, bytes_per_sync):
+    def writer(self, extension, bytes_per_sync, run=tpool.execute):
         """
         Begin a new file.
 
         :param extension: of the file
         :param bytes_per_sync: how much may be written without a sync
+        :param run: as VFileWriter takes it
         :returns: a :class:`VFileWriter`
         """
         kind = VolumeType.TOMBSTONES if extension == '.ts' \
             else VolumeType.DATA
-        return VFileWriter(self._appenders[kind], bytes_per_sync,
-                           tpool.execute)
+        return VFileWriter(self._appenders[kind], bytes_per_sync, run)
 
     def register(self, where, name, pending, supersedes=()):
         """

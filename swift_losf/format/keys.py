@@ -28,6 +28,8 @@ _SPOT = struct.Struct('>QQ')
 #: letter and partition; the turned hash follows them
 _PARTITION = struct.Struct('>cI')
 _FILE_PREFIX = _PARTITION.size + HASH_LENGTH
+#: bytes of what place_of gives
+PLACE = _FILE_PREFIX - 1
 _SUFFIX_BITS = 12
 _OTHER_BITS = 8 * HASH_LENGTH - _SUFFIX_BITS
 
@@ -93,6 +95,11 @@ def hash_prefix(key: bytes) -> bytes:
     return key[:_FILE_PREFIX]
 
 
+def place_of(partition: int, hash_: bytes) -> bytes:
+    """Return what the keys of a hash have behind their first letter."""
+    return partition.to_bytes(4, 'big') + _turn(hash_)
+
+
 def file_key(partition: int, hash_: bytes, name: str) -> bytes:
     """
     Return the key of a file that exists.
@@ -139,6 +146,16 @@ def split_code(key: bytes) -> Tuple[bytes, bytes]:
     return key[1:_FILE_PREFIX], key[_FILE_PREFIX:]
 
 
+def partition_of(hash_: bytes, part_power: int) -> int:
+    """
+    Return the partition of an object.
+
+    :param hash_: of its name, 16 bytes
+    :param part_power: of the ring
+    """
+    return int.from_bytes(hash_[:4], 'big') >> 32 - part_power
+
+
 def split_place(key: bytes) -> Tuple[int, int]:
     """
     Read only partition and suffix of the key of a file.
@@ -149,6 +166,11 @@ def split_place(key: bytes) -> Tuple[int, int]:
     partition: int = _PARTITION.unpack_from(key)[1]
     return (partition,
             int.from_bytes(key[start:start + 2], 'big') >> 16 - _SUFFIX_BITS)
+
+
+def spot(volume: int, offset: int) -> bytes:
+    """Return what the key of a file in quarantine ends with."""
+    return _SPOT.pack(volume, offset)
 
 
 def dead_range(volume: int) -> KeyRange:

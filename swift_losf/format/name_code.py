@@ -15,6 +15,8 @@ _NAME = re.compile(
     r'([0-9]{10})\.([0-9]{5})(_[0-9a-f]{16})?([+-][0-9a-f]{1,15})?'
     r'(?:(#[0-9]{1,3})(#d)?)?(\.data|\.meta|\.ts)\Z')
 _UNITS = 10 ** 5
+_PLAIN = {extension: bytes([kind])
+          for kind, extension in enumerate(_EXTENSIONS, 1)}
 #: bytes of a timestamp; one with more than 10 digits is not coded
 _TIME = 7
 
@@ -25,6 +27,11 @@ def encode_name(name: str) -> bytes:
 
     :raises FormatError: if it is not a name that a file can have
     """
+    digits = name[:10] + name[11:16]
+    if (name[16:] in _PLAIN and name[10] == '.' and digits.isdigit()
+            and digits.isascii()):
+        # As nearly all names are, so this takes a tenth of the time.
+        return _PLAIN[name[16:]] + int(digits).to_bytes(_TIME, 'big')
     match = _NAME.match(name)
     if match:
         code = _pack_name(*match.groups())
@@ -94,6 +101,20 @@ def durable_name(name: str) -> str:
     """Return the name that a fragment has once it is durable."""
     stem, extension = splitext(name)
     return name if stem.endswith('#d') else stem + '#d' + extension
+
+
+def other_name(name: str) -> str:
+    """
+    Return the other name that the record of a fragment may have.
+
+    :param name: of a file
+    :returns: durable, if it is not; not durable, if it is; '' of no fragment
+    """
+    stem, extension = splitext(name)
+    if '#' not in stem:
+        return ''
+    return (stem[:-2] + extension if stem.endswith('#d')
+            else durable_name(name))
 
 
 def supersedes(name: str, other: str) -> bool:

@@ -12,8 +12,7 @@ from swift_losf.format.header import (
 )
 from swift_losf.fsck.check import list_volumes
 from swift_losf.fsck.volume_check import read_own_header
-from swift_losf.index.index import Index
-from swift_losf.upkeep.lost_index import set_aside
+from swift_losf.upkeep.lost_index import open_index, set_aside
 from swift_losf.upkeep.recovery import Recovery
 from swift_losf.volumes.volume import iter_records
 
@@ -78,7 +77,7 @@ def rebuild(layout, progress):
         set_aside(layout, 'it is rebuilt, as the operator wants it')
         aside, = set(os.listdir(os.path.dirname(layout.index))) - before
     progress.begin('rebuilding the index', used_bytes(layout))
-    index = Index(layout.index)
+    index = open_index(layout)
 
     def advance(state):
         known = index.statistics()

@@ -21,7 +21,8 @@ from swift_losf.format import keys
 from swift_losf.fsck.check import find_volume
 from swift_losf.fsck.findings import BEYOND_REPAIR, Kind
 from swift_losf.index.db import fsync
-from swift_losf.upkeep.recovery import Recovery, invalidate
+from swift_losf.upkeep.invalidation import invalidate
+from swift_losf.upkeep.recovery import Recovery
 from swift_losf.volumes.volume import mark_quarantined, mend_copies
 
 

@@ -71,7 +71,12 @@ class Change:
         self.put_volume(number, replace(
             state, watermark=max(state.watermark, watermark)))
 
-    def _count(self, number, **differences):
+    def count(self, number, **differences):
+        """
+        Add to what is counted in a volume.
+
+        :param differences: of fields of its VolumeState
+        """
         # Of a torn log an earlier batch may be missing, and with it what it
         # counted: an index that is wrong there has to go on all the same.
         state = self.volume(number)
@@ -82,12 +87,12 @@ class Change:
     def add_file(self, key, location):
         """Make a file exist."""
         self.put(key, location.pack())
-        self._count(location.volume, files=1, bytes=location.length)
+        self.count(location.volume, files=1, bytes=location.length)
 
     def remove_file(self, key, location):
         """Take a file out. Its space stays taken until reclaim."""
         self.delete(key)
-        self._count(location.volume, files=-1, bytes=-location.length)
+        self.count(location.volume, files=-1, bytes=-location.length)
 
     def replace_file(self, files, key, name, location):
         """
@@ -108,13 +113,13 @@ class Change:
     def add_quarantined(self, key, location):
         """Enter a file in quarantine."""
         self.put(key, location.pack())
-        self._count(location.volume, held=1, held_bytes=location.length)
+        self.count(location.volume, held=1, held_bytes=location.length)
         self.quarantined += 1
 
     def remove_quarantined(self, key, location):
         """Take a file out of quarantine."""
         self.delete(key)
-        self._count(location.volume, held=-1, held_bytes=-location.length)
+        self.count(location.volume, held=-1, held_bytes=-location.length)
         self.quarantined -= 1
 
     def move(self, key, source, target):
@@ -141,13 +146,13 @@ class Change:
     def reclaim_range(self, number, offset, length):
         """Queue a range of a volume to be given back."""
         self.put(keys.dead_key(number, offset), pack_varints([length]))
-        self._count(number, dead_bytes=length)
+        self.count(number, dead_bytes=length)
         self.reclaims = True
 
     def reclaimed(self, number, offset, length):
         """Take out of the queue what has been given back."""
         self.delete(keys.dead_key(number, offset))
-        self._count(number, dead_bytes=-length)
+        self.count(number, dead_bytes=-length)
 
     def drop_volume(self, number):
         """Take the state of a volume out."""

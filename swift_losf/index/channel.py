@@ -25,7 +25,7 @@ from swift_lightsync.common.backoff import Backoff
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.grpc_reply import CallError, Status
 from swift_losf.index.grpc_unary import UnaryConnection
-from swift_losf.memory_directory import standby_socket
+from swift_losf.memory_directory import connect
 
 #: of one kind, in one process
 MAX_CONNECTIONS = 64
@@ -163,7 +163,7 @@ class _Pool:
             sock.setblocking(False)
             while True:
                 try:
-                    self._reach(sock)
+                    connect(sock, self._path)
                     return UnaryConnection(sock)
                 except BlockingIOError:
                     left = deadline - time.monotonic()
@@ -174,20 +174,6 @@ class _Pool:
             sock.close()
             raise
 
-
-    def _reach(self, sock):
-        try:
-            sock.connect(self._path)
-        except BlockingIOError:
-            raise
-        except OSError as err:
-            # A disk that cannot be written takes no socket.
-            try:
-                sock.connect(standby_socket(os.path.dirname(self._path)))
-            except BlockingIOError:
-                raise
-            except OSError:
-                raise err from None
 
 
 class _Process:

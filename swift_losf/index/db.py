@@ -24,11 +24,14 @@ import plyvel
 from swift_losf.format import keys
 from swift_losf.format.values import VolumeState, pack_varints, unpack_varints
 from swift_losf.index.change import NEXT_KEY, Change
+from swift_losf.index.known import Known
 from swift_losf.index.leveldb_log import MARK
 from swift_losf.mounts import opened_path
 
 FORMAT_VERSION = 3
 _VERSION_KEY = keys.STATE + b'version'
+#: is there from when an index is made until all volumes are in it
+_UNFINISHED = keys.STATE + b'unfinished'
 
 #: Bytes that LevelDB may use for blocks it has read, and for what is not yet
 #: in a table; the second is there twice while a table is written. There is no
@@ -87,6 +90,7 @@ class Database:
         self.publisher = None
         #: is set by each change that queues space to be given back
         self.reclaim_pending = threading.Event()
+        self.known = Known()
         try:
             self._load()
         except BaseException:
@@ -95,6 +99,7 @@ class Database:
 
     def _load(self):
         version = self.get(_VERSION_KEY)
+        self.is_new = version is None
         if version is None:
             self._db.put(_VERSION_KEY, pack_varints([FORMAT_VERSION]))
         elif version != pack_varints([FORMAT_VERSION]):
@@ -111,6 +116,23 @@ class Database:
         self.next_volume = 1 if number is None else unpack_varints(
             number, 1, 'number of the next volume')[0]
 
+    @property
+    def is_unfinished(self):
+        """Whether it was lost, and has not got all of the volumes yet."""
+        return self.get(_UNFINISHED) is not None
+
+    def begin(self):
+        """Note that it has nothing of the volumes yet: no hash is known."""
+        with self.change() as change:
+            change.put(_UNFINISHED, b'')
+        self.known.nothing()
+
+    def finish(self):
+        """Note that all volumes are in it."""
+        self.known.all()
+        with self.change() as change:
+            change.delete(_UNFINISHED)
+
     def get(self, key):
         """Return the value of a key, or None."""
         return self._db.get(key, verify_checksums=True)
@@ -120,7 +142,9 @@ class Database:
         Read the entries with keys from start to below stop, as they are now.
 
         :returns: an iterator of (key, value), which can seek
+        :raises NotKnownYet: if they are not all there yet
         """
+        self.known.require(start, stop)
         return self._db.iterator(start=start, stop=stop,
                                  verify_checksums=True)
 

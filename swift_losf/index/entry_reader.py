@@ -48,6 +48,18 @@ class EntryReader:
 
     def __init__(self, db):
         self.db = db
+        #: of the ring; None: the headers of records tell partitions
+        self.part_power = None
+
+    def partition_of(self, header):
+        """
+        Return the partition of an object: its hash has it, not its record.
+
+        :param header: the RecordHeader of a record
+        """
+        if self.part_power is None:
+            return header.partition
+        return keys.partition_of(header.hash, self.part_power)
 
     def files(self, partition, hash_):
         """Return the files of a hash: a dict of name to Location."""

@@ -20,12 +20,14 @@ from swift_losf.index import index_pb2 as pb
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.db import NotDurable, is_full
 from swift_losf.index.index import NotFound, Refused
+from swift_losf.index.known import NotKnownYet
 
 _SERVICE = pb.DESCRIPTOR.services_by_name['Index']
 _CODES = {InvalidArgument: grpc.StatusCode.INVALID_ARGUMENT,
           DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
           NotFound: grpc.StatusCode.NOT_FOUND,
           Refused: grpc.StatusCode.FAILED_PRECONDITION,
+          NotKnownYet: grpc.StatusCode.UNAVAILABLE,
           NotDurable: grpc.StatusCode.RESOURCE_EXHAUSTED}
 #: after these, the index has to be recovered
 FATAL = (plyvel.Error, FormatError, OSError)
@@ -125,6 +127,7 @@ def _list_volumes(index, request):
 
 
 def _get_statistics(index, request):
+    index.db.known.require_all()
     return pb.Statistics(**vars(index.statistics()))
 
 

@@ -203,7 +203,7 @@ class Compactor(threading.Thread):
                                   check_data=False):
             self._breathe(HEADER_LENGTH)
             location = found.location
-            if self.index.reader.find(found.header.partition,
+            if self.index.reader.find(self._partition(found),
                                       found.header.hash, location) is None:
                 continue
             batch.append(found)
@@ -225,7 +225,7 @@ class Compactor(threading.Thread):
             return flags[copy.source] == pread(
                 fd, _FLAGS, copy.source.offset + QUARANTINED_OFFSET)
 
-        copies = [Copy(found.header.partition, found.header.hash,
+        copies = [Copy(self._partition(found), found.header.hash,
                        found.location, place)
                   for found, place in zip(done, places)]
         try:
@@ -237,6 +237,9 @@ class Compactor(threading.Thread):
             # records.
             target.undo()
             raise
+
+    def _partition(self, found):
+        return self.index.reader.partition_of(found.header)
 
     def _breathe(self, count):
         """Pause, so that work so far was no faster than it may be."""

@@ -9,11 +9,13 @@ that is damaged otherwise is set aside, and made anew from the volumes.
 import errno
 import logging
 import os
+import shutil
 import time
 
 import plyvel
 
 from swift_losf.format.header import FormatError
+from swift_losf.format.layout import volume_number
 from swift_losf.index.db import fsync
 from swift_losf.index.index import Index
 from swift_losf.index.leveldb_log import is_torn
@@ -28,8 +30,21 @@ def open_index(layout):
 
     :param layout: a Layout
     :returns: the Index, which may lack what was not synced; one in memory if
-        the disk cannot be written
+        the disk cannot be written. If it is unfinished, it is empty
     """
+    index = _open(layout)
+    if index.db.is_unfinished:
+        # A server that has died made it; nothing of it is needed.
+        index.close()
+        shutil.rmtree(index.db.path)
+        index = Index(index.db.path, index.db.durable)
+    if index.db.is_new and any(map(volume_number,
+                                   os.listdir(layout.volumes))):
+        index.db.begin()
+    return index
+
+
+def _open(layout):
     try:
         return Index(layout.index)
     except (plyvel.Error, FormatError, OSError) as err:

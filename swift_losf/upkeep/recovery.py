@@ -5,9 +5,9 @@ Recovers an index before it is served: FORMAT.md, "Recovery".
 The steps are numbered there. Each may be interrupted and done again.
 """
 
-import fcntl
 import logging
 import os
+from dataclasses import replace
 from typing import Dict, Set
 
 from swift_lightsync.common.files import try_lock
@@ -23,7 +23,9 @@ from swift_losf.format.header import (
 from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
 from swift_losf.index.db import fsync
+from swift_losf.upkeep.invalidation import invalidate
 from swift_losf.upkeep.lost_index import open_index
+from swift_losf.upkeep.rebuild import Rebuild
 from swift_losf.volumes.volume import (
     iter_records,
     mend_copies,
@@ -34,15 +36,13 @@ from swift_losf.volumes.volume import (
 BROKEN = '.broken'
 #: records that are entered after one sync of their volume
 BATCH = 1024
-#: of Swift, in a partition directory: the lock, and the suffixes to rehash
-_PARTITION_LOCK = '.lock'
-_INVALIDATIONS = 'hashes.invalid'
 _FRAGMENT = '#'
 
 logger = logging.getLogger(__name__)
 
 
-def recover(layout, progress=lambda state: None):
+def recover(layout, progress=lambda state: None, serve=lambda index: None,
+            part_power=None):
     """
     Open the index of a device and policy, with all that was acknowledged.
 
@@ -50,14 +50,19 @@ def recover(layout, progress=lambda state: None):
 
     :param layout: a Layout
     :param progress: called with a few words on what is being done
+    :param serve: called with the Index while it is made anew: what it knows
+        already may be asked of it; and with None if that fails
+    :param part_power: of the ring; None: headers tell partitions
     :returns: the Index
     """
     os.makedirs(layout.volumes, exist_ok=True)
     progress('opening the index')
     index = open_index(layout)
+    index.reader.part_power = part_power
     try:
-        Recovery(layout, index, progress).run()
+        Recovery(layout, index, progress, serve).run()
     except BaseException:
+        serve(None)
         index.close()
         raise
     return index
@@ -70,23 +75,29 @@ class Recovery:
     :param layout: a Layout
     :param index: the Index, which nobody else uses yet
     :param progress: called with a few words on what is being done
+    :param serve: called with the Index when it may be asked, although it
+        does not know all yet
     """
 
-    def __init__(self, layout, index, progress):
+    def __init__(self, layout, index, progress, serve=lambda index: None):
         self.layout = layout
         self.index = index
         self.progress = progress
+        self._serve = serve
         #: whether the disk can be written; if not, it is left as it is
         self._durable = index.db.durable
 
     def run(self):
         """Do the steps 3 to 7."""
         numbers = self._list_volumes()
+        if self.index.db.is_unfinished:
+            self._rebuild(numbers)
+            numbers = []
         for done, number in enumerate(numbers, 1):
             self.progress('volume %d of %d, %d files recovered' % (
                 done, len(numbers), self.index.adopter.recovered))
             self._recover_volume(number)
-        self._forget_removed(numbers)
+        self._forget_removed()
         if not self._durable:
             return
         self.index.sync()
@@ -94,10 +105,39 @@ class Recovery:
         for partition in self.index.reader.list_partitions():
             os.makedirs(self.layout.partition(partition), exist_ok=True)
 
-    def _forget_removed(self, numbers):
+    def _rebuild(self, numbers):
+        ends, types = {}, {}
+        for number in numbers:
+            fd = os.open(self.layout.volume(number), os.O_RDONLY)
+            try:
+                free = try_lock(fd)
+                header = self._header(number, fd, free)
+                if header is None:
+                    continue
+                types[number] = header.type
+                self._raise_watermark(header, FIRST_RECORD)
+                ends[number] = os.fstat(fd).st_size, free
+                if self._durable:
+                    os.fsync(fd)
+            finally:
+                os.close(fd)
+        self._serve(self.index)
+        scan = Rebuild(self.layout, self.index, self.progress).run(
+            [(number, end) for number, (end, _) in ends.items()],
+            self._invalidate_suffixes)
+        for number, offset in scan.damaged:
+            _log_damage(number)(offset, 'it does not verify')
+        with self.index.db.change() as change:
+            for number, (end, free) in ends.items():
+                if free:
+                    change.raise_watermark(number, types[number], end)
+        self.index.db.finish()
+
+    def _forget_removed(self):
         # Whoever unlinked them did not live to see it noted.
         for number, state in self.index.list_volumes():
-            if number not in numbers and not state.has_files:
+            if not state.has_files and not os.path.exists(
+                    self.layout.volume(number)):
                 self.index.drop_volume(number)
 
     def _list_volumes(self):
@@ -109,7 +149,7 @@ class Recovery:
 
     def _recover_volume(self, number):
         path = self.layout.volume(number)
-        fd = os.open(path, os.O_RDWR if self._durable else os.O_RDONLY)
+        fd = os.open(path, os.O_RDONLY)
         try:
             free = try_lock(fd)
             header = self._header(number, fd, free)
@@ -131,11 +171,18 @@ class Recovery:
                 self._set_volume_aside(number, fd, err)
             return None
         if flaw and free and self._durable:
-            mend_copies(fd, header)
+            self._mend(number, header)
             logger.warning('%s: a copy of its header was damaged, and is '
                            'written anew: %s', self.layout.volume(number),
                            flaw)
         return header
+
+    def _mend(self, number, header):
+        fd = os.open(self.layout.volume(number), os.O_RDWR)
+        try:
+            mend_copies(fd, header)
+        finally:
+            os.close(fd)
 
     def _set_volume_aside(self, number, fd, error):
         path = self.layout.volume(number)
@@ -155,8 +202,8 @@ class Recovery:
         self._raise_watermark(header, FIRST_RECORD)
         batch = []
         for found in iter_records(fd, header, start, end,
-                                  _log_damage(header)):
-            batch.append(found)
+                                  _log_damage(header.number)):
+            batch.append(self._placed(found))
             if len(batch) == BATCH:
                 self._enter(fd, batch)
                 batch = []
@@ -165,6 +212,12 @@ class Recovery:
             # Lest the end comes back lower, and is written to again.
             os.fsync(fd)
             self._raise_watermark(header, end)
+
+    def _placed(self, found):
+        """Return a Found whose header has the partition of its hash."""
+        return replace(found, header=replace(
+            found.header, partition=self.index.reader.partition_of(
+                found.header)))
 
     def _raise_watermark(self, header, watermark):
         with self.index.db.change() as change:
@@ -194,7 +247,11 @@ class Recovery:
             suffixes.setdefault(found.header.partition, set()).add(
                 keys.suffix_of(found.header.hash))
         for partition, numbers in suffixes.items():
-            invalidate(self.layout, partition, numbers)
+            self._invalidate_suffixes(partition, numbers)
+
+    def _invalidate_suffixes(self, partition, suffixes):
+        if self._durable:
+            invalidate(self.layout, partition, suffixes)
 
     def _is_new(self, found):
         header, location = found.header, found.location
@@ -221,33 +278,13 @@ class Recovery:
             os.close(fd)
 
 
-def _log_damage(header):
+def _log_damage(number):
     def log(offset, error):
         logger.warning('volume %d, offset %d: incomplete record: %s',
-                       header.number, offset, error)
+                       number, offset, error)
     return log
 
 
 def _name(found):
     return (durable_name(found.name) if found.header.durable
             and _FRAGMENT in found.name else found.name)
-
-
-def invalidate(layout, partition, suffixes):
-    """
-    Put suffixes down for rehashing, as stock Swift does.
-
-    :param layout: a Layout
-    :param partition: a number; its directory is made if it is missing
-    :param suffixes: numbers
-    """
-    directory = layout.partition(partition)
-    os.makedirs(directory, exist_ok=True)
-    fd = os.open(os.path.join(directory, _PARTITION_LOCK),
-                 os.O_WRONLY | os.O_CREAT, 0o666)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        with open(os.path.join(directory, _INVALIDATIONS), 'ab') as lines:
-            lines.write(b''.join(b'%03x\n' % each for each in suffixes))
-    finally:
-        os.close(fd)

@@ -194,8 +194,9 @@ class Sweeper(threading.Thread):
             self._complain(volume_header, offset, length, err)
             return False
         location = location_of(volume_header.number, offset, header)
-        if location.length != length or self.index.reader.find(
-                header.partition, header.hash, location):
+        reader = self.index.reader
+        if location.length != length or reader.find(
+                reader.partition_of(header), header.hash, location):
             self._complain(volume_header, offset, length, 'a file is there')
             return False
         os.pwrite(fd, bytes(HEADER_LENGTH), offset)

@@ -14,7 +14,12 @@ from tools.benchmarks.bench import Bench
 from tools.benchmarks.losf_churn import (
     CHURN,
     PATIENCE,
+    data_bytes,
+    descriptors,
+    files_bytes,
+    filled,
     is_compact,
+    operations,
     space,
     stages,
 )
@@ -50,19 +55,21 @@ SERVERS = ('object-server', 'index-server', 'object-losf')
 #: seconds within which an index server has recovered, and for which it is
 #: waited for to give space back
 RECOVERY, SWEEP = 120, 30
-BLOCK = 4096
 
 
-def _spec(root: str, backend: str, objects: int) -> ClusterSpec:
+def _spec(root: str, backend: str, args: Any) -> ClusterSpec:
+    objects = args.objects
     root = os.path.join(root, backend)
+    servers = request_log.options(
+        'object-server', 'healthcheck recon object-server', count_rpcs='true')
+    servers['object-server']['object-losf'] = {
+        'compact_garbage': args.compact_garbage}
     power = max(1, round(math.log2(objects / OBJECTS_PER_PARTITION)))
     return ClusterSpec(
         root=root, nodes=1, base_port=free_base_port(),
         replication_ports=False, replicator='stock', sync_method='ssync',
         disks='xfs', disk_size=GIB + 2 * objects * 32 * KIB,
-        options={**apart(root), **request_log.options(
-            'object-server', 'healthcheck recon object-server',
-            count_rpcs='true')},
+        options={**apart(root), **servers},
         policies=(Policy(CONTAINER, 0, 1, power, kv=BACKENDS[backend]),))
 
 
@@ -76,7 +83,7 @@ class Node(Site):
 
     def __init__(self, args: Any, root: str, backend: str,
                  throttle: Optional[Throttle]) -> None:
-        super().__init__(backend, _spec(root, backend, args.objects),
+        super().__init__(backend, _spec(root, backend, args),
                          throttle)
 
     def begin(self) -> None:
@@ -148,19 +155,11 @@ class Node(Site):
         return space(self.layout) if BACKENDS[self.name] else {}
 
     def index_bytes(self) -> float:
-        """
-        Return the bytes of the device that serve to find the objects.
-
-        For kv, these are its index; for fs, all but the blocks of the objects'
-        data.
-        """
+        """Return the bytes of the device that serve to find the objects."""
         if BACKENDS[self.name]:
-            with os.scandir(self.layout.index) as entries:
-                return sum(each.stat().st_blocks * 512 for each in entries)
-        data = sum(-(-os.path.getsize(os.path.join(path, each)) // BLOCK)
-                   for path, _, files in os.walk(self.layout.objects)
-                   for each in files if each.endswith('.data'))
-        return self.device.used_bytes() - self._empty_bytes - data * BLOCK
+            return files_bytes(self.layout.index)
+        return (self.device.used_bytes() - self._empty_bytes
+                - data_bytes(self.layout.objects))
 
 
 class Losf(Bench):
@@ -177,6 +176,9 @@ class Losf(Bench):
                     'after which a measurement has enough operations'),
         'iops': (number(10), None, 'LIMIT', 'reads, and writes, a second of '
                  'a device, such as 120 of a hard disk'),
+        'full': (number(1, 95), None, 'PERCENT',
+                 'of the device in use while objects are churned'),
+        'compact-garbage': (number(1, 100), 20, None, '100: never compact'),
         'clients': (number(1, 64), 4, None, 'requests at the same time')}
     references = ('fs',)
     metrics = (
@@ -184,6 +186,7 @@ class Losf(Bench):
         Metric('flushes', 'flushes', 2), Metric('sectors', 'sectors', 1),
         Metric('rpcs', 'RPCs', 2), Metric('cpu_ms', 'CPU ms', 2),
         *workload.METRICS, Metric('rss_mib', 'RSS, MiB', 1),
+        Metric('descriptors', 'open files', 0),
         Metric('index_bytes', 'index, bytes/object', 1),
         Metric('allocated_per_live', 'allocated / live', 3),
         Metric('extents_per_volume', 'extents/volume', 1))
@@ -204,8 +207,10 @@ class Losf(Bench):
             self.attempt(backend, 'data set', 1,
                          lambda: self._write(nodes[backend]))
         for run, op, backend in self.turns(args.ops, BACKENDS):
-            self.attempt(backend, op, run, lambda: self._measure(
-                nodes[backend], op, run))
+            with filled(nodes[backend].device.path,
+                        args.full if op in CHURN else None):
+                self.attempt(backend, op, run, lambda: self._measure(
+                    nodes[backend], op, run))
 
     def _write(self, node: Node) -> dict[str, Any]:
         result = self.play(node.name, 'data set', 0, workload.document(
@@ -237,7 +242,7 @@ class Losf(Bench):
         finally:
             # As fast as it can: only the I/Os are counted from here on.
             node.limit(0)
-        rss = rss_mib(pids)
+        rss, files = rss_mib(pids), descriptors(pids)
         node.settle()
         if op in CHURN and BACKENDS[node.name]:
             node.wait(is_compact, PATIENCE)
@@ -251,7 +256,7 @@ class Losf(Bench):
                 'sectors': (done.sectors_read + late.sectors_written) / count,
                 'rpcs': request_log.since(log, begin)['RPC'] / count,
                 'cpu_ms': (cpu + found.pop('cpu_seconds', 0)) * 1000 / count,
-                'rss_mib': rss}
+                'rss_mib': rss, 'descriptors': files}
 
     def _play(self, node: Node, op: str, run: int) -> dict[str, Any]:
         """Do the operations of a run; return the client's figures."""
@@ -260,10 +265,10 @@ class Losf(Bench):
         if op == 'audit':
             return self._audit(node)
         if op in CHURN:
-            return workload.figures(self.play(
-                node.name, op, run, workload.document(
-                    node.auth, op, stages(op, args.objects, args.clients))),
-                op)
+            result = self.play(node.name, op, run, workload.document(
+                node.auth, op, stages(op, args.objects, args.clients)))
+            return {**workload.figures(result, op),
+                    'operations': operations(result)}
         if part is None:
             return _waited(node.list_partitions(count))
         first = args.objects * part // PARTS + (run - 1) * count + 1

@@ -8,6 +8,7 @@ import re
 import socket
 from typing import Deque
 
+from swift_losf.memory_directory import connect
 from tools.cluster import commands
 from tools.cluster.errors import ClusterError
 from tools.cluster.layout import CLUSTER_PORTS, NODE_PORTS, port
@@ -94,6 +95,10 @@ def listens(pid: int, ip: str, number: int) -> bool:
 
 
 def answers(path: str) -> bool:
-    """Return whether anything listens on a Unix socket."""
+    """Return whether an index server listens on its socket."""
     with socket.socket(socket.AF_UNIX) as client:
-        return not client.connect_ex(path)
+        try:
+            connect(client, path)
+        except OSError:
+            return False
+    return True

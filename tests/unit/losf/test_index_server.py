@@ -155,11 +155,11 @@ class TestServer(ServerTest):
         self.addCleanup(going_on.set)
         real = index_server.recover
 
-        def recover(layout, progress):
+        def recover(layout, progress, *args):
             progress('volume 3 of 17')
             self.server.service.index = None
             going_on.wait()
-            return real(layout, progress)
+            return real(layout, progress, *args)
 
         with mock.patch.object(index_server, 'recover', recover):
             self.start()

@@ -235,6 +235,7 @@ class TestSmoke(unittest.TestCase):
         common = {'workload.Client.run': lambda client, text, *args: read(
                       text, installed()),
                   'workload.figures': lambda result, stage: dict(FIGURES),
+                  'losf.operations': lambda result: 40,
                   'workload.intervals': lambda *args: {}}
         for argv, stand_ins, count, words in SMOKE:
             with self.subTest(argv=argv), contextlib.ExitStack() as stack:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Scans pieces of volumes into sorted runs, in a process of its own.
+
+    python -m swift_losf.upkeep.scan_worker DIRECTORY
+
+Each line of standard input is a task, a JSON object; each line of standard
+output says which files have the records of one. It ends with its input.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from typing import List
+
+from swift_losf.format.header import FormatError
+from swift_losf.upkeep.sorted_runs import MOST, entry_of, write_run
+from swift_losf.upkeep.volume_scan import PieceScan
+from swift_losf.volumes.volume import read_header
+
+_PR_SET_PDEATHSIG = 1
+
+
+def scan_piece(directory, path, number, start, end, part_power):
+    """
+    Put the records that begin in a piece of a volume into sorted runs.
+
+    :param directory: of the runs
+    :param path: of the volume
+    :param number: of the volume
+    :param start: the first offset of the piece
+    :param end: behind it
+    :param part_power: of the ring, or None
+    :returns: (the paths of the runs, how many records they have, the offsets
+        of those that are incomplete)
+    """
+    runs: List[str] = []
+    entries: List[bytes] = []
+    damaged: List[int] = []
+    count = 0
+
+    def flush():
+        runs.append(os.path.join(directory, '%d-%d-%d.run' % (
+            number, start, len(runs))))
+        write_run(runs[-1], entries)
+        entries.clear()
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        for found in PieceScan(fd, read_header(fd), start, end,
+                               lambda offset, _: damaged.append(offset)):
+            try:
+                entries.append(entry_of(number, found, part_power))
+            except FormatError:
+                continue
+            count += 1
+            if len(entries) == MOST:
+                flush()
+    finally:
+        os.close(fd)
+    if entries:
+        flush()
+    return runs, count, damaged
+
+
+def main():
+    """Work off the tasks, until there are no more."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    directory, = sys.argv[1:]
+    for line in sys.stdin:
+        print(json.dumps(scan_piece(directory, **json.loads(line))),
+              flush=True)
+
+
+if __name__ == '__main__':
+    main()
