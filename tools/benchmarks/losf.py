@@ -247,11 +247,9 @@ class Losf(Bench):
         if op in CHURN and BACKENDS[node.name]:
             node.wait(is_compact, PATIENCE)
         late, count = node.device.stats() - stats, found['operations']
-        state = 'churned' if op in CHURN else 'fresh'
-        return {**found, 'state': state, **node.space(),
-                'cache': 'warm' if warm else 'cold',
-                'reads': done.reads / count,
-                'writes': late.writes / count,
+        return {**found, **node.space(), 'cache': 'warm' if warm else 'cold',
+                'state': 'churned' if op in CHURN else 'fresh',
+                'reads': done.reads / count, 'writes': late.writes / count,
                 'flushes': done.flushes / count,
                 'sectors': (done.sectors_read + late.sectors_written) / count,
                 'rpcs': request_log.since(log, begin)['RPC'] / count,
@@ -267,15 +265,14 @@ class Losf(Bench):
         if op in CHURN:
             result = self.play(node.name, op, run, workload.document(
                 node.auth, op, stages(op, args.objects, args.clients)))
-            return {**workload.figures(result, op),
-                    'operations': operations(result)}
+            return workload.figures(result, op) | {
+                'operations': operations(result)}
         if part is None:
             return _waited(node.list_partitions(count))
         first = args.objects * part // PARTS + (run - 1) * count + 1
         if not operation:
-            return _waited(node.request('HEAD', (
-                '%s1/myobjects%d' % (CONTAINER, each)
-                for each in range(first, first + count))))
+            return _waited(node.request('HEAD', ('%s1/myobjects%d' % (
+                CONTAINER, each) for each in range(first, first + count))))
         return workload.figures(self.play(
             node.name, op, run, workload.document(node.auth, CONTAINER, [
                 Stage(op, operation, (first, first + count - 1), SMALL_SIZES,
@@ -288,10 +285,10 @@ class Losf(Bench):
             node.cluster.layout.launcher('swift-object-auditor'),
             node.cluster.conf_path('object-server', NODE), 'once', '-z',
             '1000000000'])
+        seconds = time.perf_counter() - begin
         return {'operations': self.args.objects,
                 'cpu_seconds': sum(os.times()[2:4]) - cpu,
-                'ops_per_second': self.args.objects / (
-                    time.perf_counter() - begin)}
+                'ops_per_second': self.args.objects / seconds}
 
 
 def _waited(waits: list) -> dict[str, Any]:
