@@ -117,10 +117,14 @@ class Index:
         check_hash(partition, hash_)
         for name in names:
             file_key(partition, hash_, name)
+        self._sync_before(hash_, names)
         with self.db.change() as change:
             files = self.reader.files(partition, hash_)
             removed = sorted(set(files).intersection(names)
                              if names else files)
+            if hash_ in self.mover.copied:
+                removed = [name for name in removed
+                           if not is_tombstone(name)]
             for name in removed:
                 change.remove_file(file_key(partition, hash_, name),
                                    files[name])
@@ -132,6 +136,12 @@ class Index:
         if must_sync:
             self.db.sync()
         return removed, len(files) - len(removed)
+
+    def _sync_before(self, hash_, names):
+        """Make durable what was removed before tombstones of a hash are."""
+        if (not names or any(map(is_tombstone, names))) \
+                and self.db.has_unsynced_removal(hash_):
+            self.db.sync()
 
     def quarantine(self, partition, hash_=None, suffix=None):
         """
