@@ -104,6 +104,7 @@ setup(
             'swift-object-converger = '
             'swift_lightsync.proar.converger.daemon:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
+            'swift-losf-convert = swift_losf.commands:convert',
             'swift-losf-fsck = swift_losf.commands:fsck',
             'swift-losf-stats = swift_losf.commands:stats',
             'swift-losf-status = swift_losf.commands:status',

@@ -40,9 +40,10 @@ def replace_file(path: str, data: bytes, *, mode: int = 0o666,
     fresh = path + FRESH if temporary_in is None else os.path.join(
         temporary_in, '%s.%s.tmp' % (os.path.basename(path),
                                      secrets.token_hex(8)))
-    # What a killed caller left may be another user's, or a link.
-    with suppress(FileNotFoundError):
-        os.unlink(fresh)
+    if temporary_in is None:
+        # What a killed caller left may be another user's, or a link.
+        with suppress(FileNotFoundError):
+            os.unlink(fresh)
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
                  mode)
     try:

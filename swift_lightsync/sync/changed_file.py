@@ -28,6 +28,8 @@ from swift_lightsync.sync.names import CHANGED_FILE
 VERSION = 1
 #: Longest file that is read at all; a valid one has about 150 bytes.
 MAX_BYTES = 4096
+#: Longest hashes.pkl that is read; one of 4,096 suffixes has 180 KB.
+MAX_HASHES_BYTES = 4 << 20
 #: Seconds; anything later is no time at all.
 END_OF_TIME = 1e11
 MAX_SUFFIXES = 4096
@@ -88,6 +90,16 @@ def _identity(stat: os.stat_result) -> tuple[int, int, int]:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
+def _read(path: str, most: int) -> tuple[os.stat_result, bytes]:
+    """Read so many bytes of a file at most, in few system calls."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        stat = os.fstat(fd)
+        return stat, os.read(fd, min(most, stat.st_size))
+    finally:
+        os.close(fd)
+
+
 def _check_opcodes(data: bytes) -> None:
     strange = {opcode.name for opcode, _, _ in pickletools.genops(
         data)} - OPCODES
@@ -105,9 +117,8 @@ def load(partition_path: str) -> Optional[Fingerprint]:
     """
     path = os.path.join(partition_path, CHANGED_FILE)
     try:
-        with open(path, 'rb') as changed:
-            data = changed.read(MAX_BYTES + 1)
-    except FileNotFoundError:
+        _, data = _read(path, MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as err:
         raise FingerprintError('%s: %s' % (path, err))
@@ -164,10 +175,13 @@ def store(partition_path: str, tmp_path: str,
     :param fingerprint: the fingerprint
     :raises OSError: if the file cannot be written
     """
-    mkdirs(tmp_path)
-    replace_file(os.path.join(partition_path, CHANGED_FILE),
-                 pickle.dumps(asdict(fingerprint), protocol=2), mode=0o600,
-                 temporary_in=tmp_path)
+    data = pickle.dumps(asdict(fingerprint), protocol=2)
+    path = os.path.join(partition_path, CHANGED_FILE)
+    try:
+        replace_file(path, data, mode=0o600, temporary_in=tmp_path)
+    except FileNotFoundError:
+        mkdirs(tmp_path)
+        replace_file(path, data, mode=0o600, temporary_in=tmp_path)
 
 
 def from_hashes_file(partition_path: str,
@@ -184,9 +198,10 @@ def from_hashes_file(partition_path: str,
         suffixes that await hashing
     """
     try:
-        with open(os.path.join(partition_path, HASH_FILE), 'rb') as source:
-            identity = _identity(os.fstat(source.fileno()))
-            hashes = unpickle(source)
+        stat, data = _read(os.path.join(partition_path, HASH_FILE),
+                           MAX_HASHES_BYTES)
+        identity = _identity(stat)
+        hashes = unpickle(data)
         if hashes.pop('valid', True) is not True or None in hashes.values():
             return None
         hashes.pop('updated', None)

@@ -68,6 +68,8 @@ class Connections:
     def __init__(self, conn_timeout: float, http_timeout: float) -> None:
         self.conn_timeout = conn_timeout
         self.http_timeout = http_timeout
+        #: How many requests were sent.
+        self.requests = 0
         #: Connections that are not in use, by the node they lead to.
         self._idle: dict[NodeTuple, list[_Connection]] = defaultdict(list)
 
@@ -78,8 +80,8 @@ class Connections:
                 conn.close()
 
     def request(self, node: RingDevice, what: str,
-                headers: Mapping[str, object],
-                message: bytes) -> tuple[BufferedHTTPResponse, bytes]:
+                headers: Mapping[str, object], message: bytes,
+                seconds: float = 0.0) -> tuple[BufferedHTTPResponse, bytes]:
         """
         Send a request to a device, and return its answer.
 
@@ -87,11 +89,13 @@ class Connections:
         :param what: what the request is about, the end of its path
         :param headers: its headers
         :param message: its body
+        :param seconds: for how long to wait for an answer, at least
         :returns: the response, and its body
         :raises ConnectFailure: if the node cannot be reached
         :raises Timeout: if no answer comes in time
         :raises OSError, HTTPException: if the connection broke
         """
+        self.requests += 1
         path = '/%s/%s' % (quote(node['device'], safe=''), what)
         idle = self._idle[endpoint(node)]
         while idle:
@@ -100,14 +104,15 @@ class Connections:
                 conn.close()
                 continue
             try:
-                return self._converse(conn, idle, path, headers, message)
+                return self._converse(conn, idle, path, headers, message,
+                                      seconds)
             except (green_http_client.RemoteDisconnected, BrokenPipeError,
                     ConnectionResetError):
                 # The server closed the idle connection; asking twice does no
                 # harm.
                 continue
         conn = self._connect(node)
-        return self._converse(conn, idle, path, headers, message)
+        return self._converse(conn, idle, path, headers, message, seconds)
 
     def _connect(self, node: RingDevice) -> _Connection:
         conn = _Connection('%s:%s' % (
@@ -129,11 +134,11 @@ class Connections:
         return conn
 
     def _converse(self, conn: _Connection, idle: list[_Connection], path: str,
-                  headers: Mapping[str, object],
-                  message: bytes) -> tuple[_Response, bytes]:
+                  headers: Mapping[str, object], message: bytes,
+                  seconds: float) -> tuple[_Response, bytes]:
         keep = False
         try:
-            with Timeout(self.http_timeout):
+            with Timeout(max(self.http_timeout, seconds)):
                 _send(conn, path, headers, message)
                 resp = conn.getresponse()
                 # http.client allocates as much as is asked for.

@@ -198,16 +198,19 @@ class Fingerprints:
         known = seen.get(key)
         if known and changed_file.is_current(partition_path, known):
             return 0, known
+        try:
+            stored = changed_file.load(partition_path)
+        except FingerprintError as err:
+            self.logger.warning('Replacing a damaged fingerprint: %s', err)
+            stored = None
+        if stored and stored != known and changed_file.is_current(
+                partition_path, stored):
+            seen.put(key, stored)
+            return 0, stored
         if not os.path.isdir(partition_path):
             seen.drop(key)
             return 0, ABSENT
-        try:
-            known = changed_file.load(partition_path) or known
-        except FingerprintError as err:
-            self.logger.warning('Replacing a damaged fingerprint: %s', err)
-        if known and changed_file.is_current(partition_path, known):
-            seen.put(key, known)
-            return 0, known
+        known = stored or known
         return self._renew(dev_path, device, partition, known)
 
     def _renew(self, dev_path: str, device: str, partition: Partition,
@@ -247,7 +250,8 @@ class Fingerprints:
         """
         Make a partition's hashes reflect the suffixes that really exist.
 
-        Nothing is written if they do: stock Swift would replace hashes.pkl.
+        Nothing is written if they do: stock Swift would replace hashes.pkl. A
+        partition that is gone has none.
 
         :param device: name of the device
         :param partition: the partition
@@ -256,7 +260,11 @@ class Fingerprints:
         path = get_part_path(self._dev_path(device), self.policy, partition)
         # An unpatched Swift has no method for it.
         list_dir = getattr(self.df_mgr, 'list_dir', os.listdir)
-        suffixes = {name for name in list_dir(path) if len(name) == 3}
+        try:
+            suffixes = {name for name in list_dir(path) if len(name) == 3}
+        except FileNotFoundError:
+            # The partition was moved away meanwhile.
+            return 0
         if suffixes <= read_hashes(path).keys():
             return 0
         hashed: int = self.df_mgr._get_hashes(

@@ -31,12 +31,10 @@ from swift_lightsync.sync.core.engine.actions import (
     Outcome,
     Process,
     Reply,
-    Sender,
 )
 from swift_lightsync.sync.core.engine.charging import MAX_NOTIFIED
 from swift_lightsync.sync.core.engine.peers import AskDevice, AskNode, Peers
 from swift_lightsync.sync.core.replica_ring import RingDevice
-from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.driving import drive
 from swift_lightsync.sync.failure_store import FailureStore
@@ -88,7 +86,7 @@ class Neighbours(Peers):
         :param partial: whether it leaves out some partitions of its devices
         """
         self.local.forget()
-        self._drive(self.beginning(
+        self.drive(self.beginning(
             {device_key(node): node for job in jobs for node in job['nodes']},
             self.daemon.sync_batch_partitions > 1, partial))
 
@@ -104,7 +102,7 @@ class Neighbours(Peers):
         :returns: those that have come back since the pass began, or since
             this was last called
         """
-        return self._drive(self.looking_for_rejoined(nodes))
+        return self.drive(self.looking_for_rejoined(nodes))
 
     def ask(self, device: str, node: RingDevice, policy: StoragePolicy,
             roots: Mapping[int, str]) -> Told:
@@ -117,44 +115,51 @@ class Neighbours(Peers):
         :param roots: the root of each partition, by its number
         :returns: what it says
         """
-        own = self.local.find(policy, device)
-        told = self._drive(self.asking_device(
+        own = self.own(policy, device)
+        told: Told = self.drive(self.asking_device(
             device_key(own) if own else None, node, policy, roots))
         self.note(device, node, policy, roots, told)
         return told
 
-    def ask_node(self, sender: Sender, node: RingDevice,
-                 roots: Mapping[SharedItem, str]) -> Union[SharedTold, Told]:
+    def ask_standing(self, pair: Pair,
+                     standing: Standing) -> Optional[SharedTold]:
         """
-        Send the roots of partitions to a node that shares many with us.
+        Compare a standing set with a node.
 
-        :param sender: the local node, if the ring names it
-        :param node: any device of the node
-        :param roots: the root of each partition
-        :returns: what it says, or a Told that holds for all devices
+        :param pair: any of its pairs
+        :param standing: the set
+        :returns: what the node says, or None if it cannot be asked so now
         """
-        return self._drive(self.asking_node(sender, node, roots))
+        sender = self.local.endpoint(*pair.local)
+        reply = self.drive(self.calling(sender, pair.node, _Send(
+            self.client.ask_standing, sender, pair.node, standing.items,
+            standing.tree), whole_node=True))
+        if reply.lacks_message:
+            self.without_shared.add(endpoint(pair.node))
+        elif reply.answer is Answer.UNSUPPORTED:
+            self.without_verb.add(endpoint(pair.node))
+        found: Optional[SharedTold] = reply.value
+        return found
+
+    def own(self, policy: StoragePolicy,
+            device: str) -> Optional[RingDevice]:
+        """Return a local device as :meth:`LocalDevices.find`."""
+        return self.local.find(policy, device)
 
     def note(self, device: str, node: RingDevice, policy: StoragePolicy,
-             partitions: Collection[int], told: Told) -> None:
-        """
-        Note what a neighbour said about partitions.
-
-        :param device: name of the local device that holds them
-        :param node: the neighbour
-        :param policy: the StoragePolicy of the partitions
-        :param partitions: their numbers
-        :param told: what it said
-        """
+             partitions: Collection[int], told: Told) -> bool:
+        """Note what a neighbour said, for the statistics as well."""
         for each, count in told.counts(len(partitions)).items():
             self.logger.update_stats('partition.check.%s.%s' % (
                 each.value, device), count)
         self.daemon.recon.note_answer(policy, device, node, partitions, told)
-        if self.idleness.note_answer(device, device_key(node), told.idle):
+        is_idle = super().note(device, node, policy, partitions, told)
+        if is_idle:
             self.logger.warning(
                 'The rounds of %s were not played for %d s: going on to the '
                 'devices after it', node_to_string(node, replication=True),
                 told.idle)
+        return is_idle
 
     def call(self, sender: Optional[NodeTuple], node: RingDevice,
              method: Callable[..., Any], *args: Any) -> Any:
@@ -168,7 +173,7 @@ class Neighbours(Peers):
         :returns: what the method returns
         :raises: what it raises
         """
-        reply = self._drive(self.calling(sender, node,
+        reply = self.drive(self.calling(sender, node,
                                          _Send(method, *args)))
         if reply.error:
             raise reply.error
@@ -176,26 +181,8 @@ class Neighbours(Peers):
             raise Refusal(reply.answer)
         return reply.value
 
-    def ask_standing(self, pair: Pair,
-                     standing: Standing) -> Optional[SharedTold]:
-        """
-        Compare a standing set with a node.
-
-        :param pair: any of its pairs
-        :param standing: the set
-        :returns: what the node says, or None if it does not
-        """
-        policy, device = pair.local
-        sender = self.local.endpoint(policy, device)
-        reply = self._drive(self.calling(sender, pair.node, _Send(
-            self.client.ask_standing, sender, pair.node, standing.items,
-            standing.tree), whole_node=True))
-        found: Optional[SharedTold] = None
-        if reply.answer is None:
-            found = reply.value
-        return found
-
-    def _drive(self, process: Process[Any]) -> Any:
+    def drive(self, process: Process[Any]) -> Any:
+        """Run a process of the engine."""
         return drive(process, self.perform)
 
     def perform(self, action: object) -> Optional[Reply]:
@@ -209,9 +196,9 @@ class Neighbours(Peers):
             self._tell_of(action)
             return None
         if isinstance(action, Knock):
-            return self._outcome(self._knock_at_door, action.node)
+            return self.outcome(self._knock_at_door, action.node)
         if isinstance(action, _Send):
-            return self._outcome(action.method, *action.args)
+            return self.outcome(action.method, *action.args)
         if isinstance(action, AskDevice):
             return self._asked(action, self.client.ask, action.sender,
                                action.node, action.policy, action.roots)
@@ -224,7 +211,7 @@ class Neighbours(Peers):
                method: Callable[..., Any], *args: Any) -> Reply:
         """Compare roots; whatever goes wrong is no reason to end a pass."""
         try:
-            reply = self._outcome(method, *args)
+            reply = self.outcome(method, *args)
         except (Exception, Timeout):
             self.logger.exception(
                 'Error in a sync message about %d partitions to %s; comparing '
@@ -237,8 +224,13 @@ class Neighbours(Peers):
         return reply
 
     @staticmethod
-    def _outcome(method: Callable[..., Any], *args: Any) -> Reply:
-        """Call a method, and make a Reply of what goes wrong."""
+    def outcome(method: Callable[..., Any], *args: Any) -> Reply:
+        """
+        Call a method, and make a Reply of it, or of what goes wrong.
+
+        :param method: the method
+        :param args: its arguments
+        """
         try:
             return Reply(Outcome.ANSWERED, method(*args))
         except ConnectFailure as err:

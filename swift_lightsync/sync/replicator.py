@@ -116,13 +116,25 @@ class LightSyncReplicator(PushingReplicator):
     def replicate(self, *args: Any, **kwargs: Any) -> None:
         """Run a replication pass."""
         begin = time.time()
+        requests = self.neighbours.client.connections.requests
         watch = spawn(self._watch_for_rejoining)
         try:
             super().replicate(*args, **kwargs)
             self.recon.end_pass(begin)
+            self._log_pass(begin, self.neighbours.client.connections.requests
+                           - requests)
         finally:
             watch.kill()
             self.neighbours.end_pass()
+
+    def _log_pass(self, begin: float, messages: int) -> None:
+        tally = self.neighbours.tally
+        self.logger.info(
+            'The pass took %.3f s and %d messages: %d partitions were equal '
+            'as a whole, %d asked about, of which %d differed and %d were '
+            'put off; rings were closed over %d nodes and devices',
+            time.time() - begin, messages, self.standing.settled.total(),
+            tally.asked, tally.differing, tally.busy, tally.closed)
 
     def collect_jobs(self, override_devices: Optional[Sequence[str]] = None,
                      override_partitions: Optional[Sequence[int]] = None,
@@ -139,11 +151,11 @@ class LightSyncReplicator(PushingReplicator):
         looked_at = [] if unknown == set() else super().collect_jobs(
             unknown or override_devices, override_partitions,
             override_policies)
-        jobs = looked_at + list(self.standing.hand_offs())
+        jobs = looked_at + list(self.standing.known.hand_offs())
         self._primary = [job for job in jobs if not job['delete']]
         self._rounds = {}
-        self.neighbours.begin_pass(self._primary + self.standing.sharing(),
-                                   partial)
+        self.neighbours.begin_pass(
+            self._primary + self.standing.known.shared(), partial)
         self.retry_pushes()
         self.recon.begin_pass(override_devices, partial)
         differing = self.standing.ask()
@@ -158,6 +170,14 @@ class LightSyncReplicator(PushingReplicator):
                     if job['delete'] or job_key(job) in self._rounds]
         self.queue = SyncQueue(jobs)
         return self.queue
+
+    def has_failed(self, node: RingDevice) -> bool:
+        """Return whether to skip a device for now."""
+        return self.neighbours.has_failed(node)
+
+    def has_verb(self, node: RingDevice) -> bool:
+        """Return False if a node answered like stock Swift in this pass."""
+        return self.neighbours.has_verb(node)
 
     def _watch_for_rejoining(self) -> NoReturn:
         """

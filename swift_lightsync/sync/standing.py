@@ -9,37 +9,26 @@ asked about so, and what has its turn become jobs. PROTOCOL.md, "What is kept
 between passes".
 """
 
-import os
 import time
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Optional
 
-from swift.common.concurrency import GreenPool, Timeout, sleep, tpool
-from swift.common.storage_policy import EC_POLICY, POLICIES, StoragePolicy
+from swift.common.concurrency import GreenPool, Timeout, tpool
+from swift.common.storage_policy import POLICIES, StoragePolicy
 from swift.common.utils import node_to_string
-from swift.obj.diskfile import get_data_dir
 
-from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync import journal
 from swift_lightsync.sync.core.conversation import Condition, SharedTold
-from swift_lightsync.sync.core.partition_set import leaf_of
-from swift_lightsync.sync.core.replica_ring import RingDevice
-from swift_lightsync.sync.core.root_tree import SIZE
-from swift_lightsync.sync.core.sync_round import TURNS, phase_of, turn
 from swift_lightsync.sync.device_watch import DeviceWatch
-from swift_lightsync.sync.fingerprints import in_portions
 from swift_lightsync.sync.journal import Writers
 from swift_lightsync.sync.keys import Job, device_key
+from swift_lightsync.sync.known_partitions import KnownPartitions
 from swift_lightsync.sync.standing_sets import (
-    NOWHERE,
     Local,
     Pair,
     Partitions,
     Standing,
-    nodes_of,
-    standing_sets,
 )
 
 if TYPE_CHECKING:
@@ -47,22 +36,6 @@ if TYPE_CHECKING:
 
 #: Messages under way at once.
 MESSAGES = 16
-
-
-@dataclass
-class _Device:
-    """
-    A known device.
-
-    :param hand_offs: the jobs of partitions that do not belong here
-    :param loose: policies and partitions that are in no standing set
-    :param suffixes: how many suffixes its partitions have
-    :param count: how many partitions are in standing sets
-    """
-    hand_offs: list[Job] = field(default_factory=list)
-    loose: set[tuple[StoragePolicy, int]] = field(default_factory=set)
-    suffixes: int = 0
-    count: int = 0
 
 
 class StandingSets:
@@ -77,6 +50,7 @@ class StandingSets:
                  writers: Writers) -> None:
         self.daemon = daemon
         self.writers = writers
+        self.known = KnownPartitions(daemon)
         #: Whether passes follow each other, so that keeping things pays.
         self.enabled = False
         self._watch = DeviceWatch(daemon._df_router[POLICIES.default],
@@ -85,10 +59,7 @@ class StandingSets:
 
     def forget(self) -> None:
         """Know nothing any more."""
-        self._devices: dict[str, _Device] = {}
-        self._partitions: dict[Local, Partitions] = {}
-        self._sets: list[Standing] = []
-        self._sharing: dict[DeviceTuple, RingDevice] = {}
+        self.known.forget()
         self._rings: list[Any] = []
         #: Devices that are looked at in this pass, to be known then.
         self._beginning: set[str] = set()
@@ -98,10 +69,6 @@ class StandingSets:
         self._turned = time.time()
         #: Partitions that this pass settled, by local device.
         self.settled: Counter[str] = Counter()
-
-    def _policies(self) -> list[StoragePolicy]:
-        return [policy for policy in self.daemon.policies
-                if policy.policy_type != EC_POLICY]
 
     def begin(self, devices: Optional[Collection[str]],
               partial: bool) -> Optional[set[str]]:
@@ -121,39 +88,37 @@ class StandingSets:
             self.forget()
             return None
         devices = set(devices or self.daemon.get_local_devices())
-        policies = self._policies()
+        policies = self.known.policies()
         for policy in policies:
             self.daemon.load_object_ring(policy)
         rings = [policy.object_ring.devs for policy in policies]
         if len(rings) != len(self._rings) \
                 or any(a is not b for a, b in zip(rings, self._rings)) \
-                or set(self._devices) - devices \
+                or set(self.known.devices) - devices \
                 or any(getattr(policy.object_ring, 'next_part_power', None)
                        is not None for policy in policies) \
-                or self.daemon.handoffs_first and any(self.hand_offs()):
+                or self.daemon.handoffs_first and any(self.known.hand_offs()):
             self.forget()
             self._rings = rings
-        for device in list(self._devices):
+        for device in list(self.known.devices):
             changed = tpool.execute(self._watch.changes, device)
             if changed is None:
-                del self._devices[device]
+                del self.known.devices[device]
             else:
                 self._changed[device] = changed
-        unknown = devices - set(self._devices)
+        unknown = devices - set(self.known.devices)
         self._beginning = {device for device in unknown if tpool.execute(
             self._watch.begin, device, policies)}
         return unknown
 
-    def hand_offs(self) -> Iterator[Job]:
-        """Yield the jobs of the known devices' hand-off partitions."""
-        for each in self._devices.values():
-            yield from (dict(job) for job in each.hand_offs)
+    def keep(self, jobs: Iterable[Job]) -> None:
+        """
+        Keep what the pass has found about the devices that it looked at.
 
-    def sharing(self) -> list[Job]:
-        """Return what stands for the jobs of the known devices."""
-        return [{'nodes': list(self._sharing.values())}]
-
-    # Asking
+        :param jobs: all jobs of these devices
+        """
+        if self._beginning:
+            self.known.keep(self._beginning, jobs)
 
     def ask(self) -> list[Job]:
         """
@@ -161,16 +126,17 @@ class StandingSets:
 
         :returns: the jobs of the partitions that are left to the pass
         """
-        if not self._devices:
+        if not self.known.devices:
             return []
         now = time.time()
         left: dict[str, set[tuple[StoragePolicy, int]]] = {
-            device: set(each.loose) for device, each in self._devices.items()}
-        for device in self._devices:
+            device: set(each.loose)
+            for device, each in self.known.devices.items()}
+        for device in self.known.devices:
             self.daemon.neighbours.idleness.note_round(device)
-            self._renew(device, self._changed.pop(device, set()))
-            due = list(self._due(device, now))
-            for policy, partition in self._renew(
+            self.known.renew(device, self._changed.pop(device, set()))
+            due = list(self.known.due(device, self._turned, now))
+            for policy, partition in self.known.renew(
                     device, {(int(policy), partition)
                              for policy, partition in due}):
                 # An object-server here does not know of it either.
@@ -179,14 +145,14 @@ class StandingSets:
             left[device].update(self.daemon.full_exchanges.waiting(device))
         self._turned = now
         pool = GreenPool(MESSAGES)
-        for index, standing in enumerate(self._sets):
+        for index, standing in enumerate(self.known.sets):
             pool.spawn_n(self._ask, index, standing, left)
         pool.waitall()
         self._note_settled(left)
         if self.settled:
             self.daemon.partition_times.append(
                 (time.time() - now) / self.settled.total())
-        return [self._job(device, policy, partition)
+        return [self.known.job(device, policy, partition)
                 for device, of_device in left.items()
                 for policy, partition in sorted(
                     of_device, key=lambda each: (int(each[0]), each[1]))]
@@ -198,73 +164,13 @@ class StandingSets:
         except OSError:
             self.writers.touch()
 
-    def _renew(self, device: str, changed: Collection[tuple[int, int]]
-               ) -> list[tuple[int, int]]:
-        """
-        Look at partitions again.
-
-        :returns: those whose roots are not what they were
-        """
-        by_policy: dict[int, list[int]] = defaultdict(list)
-        for index, partition in changed:
-            by_policy[index].append(partition)
-        found: list[tuple[int, int]] = []
-        for index, partitions in by_policy.items():
-            policy = POLICIES.get_by_index(index)
-            if (policy, device) not in self._partitions:
-                continue
-            prints = self.daemon.fingerprints(policy)
-            for portion in in_portions(partitions):
-                hashed, known = tpool.execute(prints.get_many, device,
-                                              portion)
-                self.daemon.count_hashed(device, hashed)
-                for partition in portion:
-                    if partition not in known:
-                        self._devices[device].loose.add((policy, partition))
-                    elif self._replace((policy, device), partition,
-                                       known[partition].root):
-                        found.append((index, partition))
-                sleep()
-        return found
-
-    def _replace(self, local: Local, partition: int, root: str) -> bool:
-        """Put a root into the trees; return False if it was there."""
-        policy, device = local
-        each = self._partitions[local]
-        at = each.at(partition)
-        if at is None:
-            self._devices[device].loose.add((policy, partition))
-            return True
-        if each.root(at) == root:
-            return False
-        each.roots[at * SIZE:(at + 1) * SIZE] = bytes.fromhex(root)
-        if each.sets[at] != NOWHERE:
-            standing = self._sets[each.sets[at]]
-            place = each.places[at]
-            standing.tree.replace(place, leaf_of(
-                standing.items.item(place), root))
-        return True
-
-    def _due(self, device: str, now: float
-             ) -> Iterator[tuple[StoragePolicy, int]]:
-        """Yield the partitions whose full exchange has its turn."""
-        interval = self.daemon.full_exchange_interval
-        phases = {phase for phase in range(TURNS) if not interval or turn(
-            phase, now, interval) != turn(phase, self._turned, interval)}
-        if not phases:
-            return
-        for (policy, name), each in self._partitions.items():
-            if name == device:
-                yield from ((policy, partition) for partition in each.numbers
-                            if phase_of(partition) in phases)
-
     def _ask(self, index: int, standing: Standing,
              left: dict[str, set[tuple[StoragePolicy, int]]]) -> None:
         """Compare a standing set; add what is left to do."""
         told = self._told(standing)
         if told is None:
             for local in {pair.local for pair in standing.pairs.values()}:
-                each = self._partitions[local]
+                each = self.known.partitions[local]
                 self._leave(left, local, (
                     number for at, number in enumerate(each.numbers)
                     if each.sets[at] == index))
@@ -274,7 +180,7 @@ class StandingSets:
         for (local, name), pair in standing.pairs.items():
             key = device_key(pair.node)
             idleness.note_answer(local[1], key, told.states[name].seconds)
-            each = self._partitions[local]
+            each = self.known.partitions[local]
             if idleness.is_idle(local[1], key):
                 self._leave(left, local, (
                     number for at, number in enumerate(each.numbers)
@@ -326,18 +232,18 @@ class StandingSets:
         unsettled: Counter[tuple[Local, str]] = Counter()
         for device, of_device in left.items():
             for policy, partition in of_device:
-                held = self._partitions.get((policy, device))
+                held = self.known.partitions.get((policy, device))
                 at = held.at(partition) if held else None
                 node = held.neighbour(at) if held and at is not None else None
                 if node:
                     unsettled[(policy, device), node['device']] += 1
-        for standing in self._sets:
+        for standing in self.known.sets:
             for (local, name), pair in standing.pairs.items():
                 if local[1] in left:
                     self._count(pair, pair.count - min(
                         pair.count, unsettled[local, name]))
         for device, settled in self.settled.items():
-            each = self._devices[device]
+            each = self.known.devices[device]
             self.daemon.stats_for_dev[device].suffix_count += (
                 each.suffixes * settled // max(each.count, 1))
 
@@ -355,62 +261,3 @@ class StandingSets:
         self.daemon.logger.update_stats('partition.update.count.%s' % device,
                                         count)
         self.daemon.recon.note_settled(policy, device, pair.node, count)
-
-    def _job(self, device: str, policy: StoragePolicy,
-             partition: int) -> Job:
-        """Return a partition's job, as stock Swift would make it."""
-        own = self.daemon.neighbours.local.find(policy, device)
-        objects = os.path.join(self.daemon.devices_dir, device,
-                               get_data_dir(policy))
-        return {'path': os.path.join(objects, str(partition)),
-                'device': device, 'obj_path': objects, 'delete': False,
-                'nodes': [node for node in
-                          policy.object_ring.get_part_nodes(partition)
-                          if not own or node['id'] != own['id']],
-                'policy': policy, 'partition': str(partition),
-                'region': own['region'] if own else None}
-
-    # Keeping
-
-    def keep(self, jobs: Iterable[Job]) -> None:
-        """
-        Keep what the pass has found about the devices that it looked at.
-
-        :param jobs: all jobs of these devices
-        """
-        if not self._beginning:
-            return
-        of_device: dict[str, list[Job]] = defaultdict(list)
-        for job in jobs:
-            of_device[job['device']].append(job)
-        if not self._devices:
-            self._sharing = {}
-        for device in self._beginning:
-            self._keep(device, of_device[device])
-        self._sets = standing_sets({
-            local: each for local, each in self._partitions.items()
-            if local[1] in self._devices}, self.daemon.sync_batch_partitions)
-
-    def _keep(self, device: str, jobs: Sequence[Job]) -> None:
-        kept = self._devices[device] = _Device(
-            [job for job in jobs if job['delete']])
-        primary = [job for job in jobs if not job['delete']]
-        self._sharing.update(nodes_of(primary))
-        for policy in self._policies():
-            prints = self.daemon.fingerprints(policy)
-            found: dict[int, tuple[str, Optional[RingDevice]]] = {}
-            for job in primary:
-                if job['policy'] is not policy:
-                    continue
-                partition = int(job['partition'])
-                seen = prints.seen(device, partition)
-                others = self.daemon.neighbours.local.clockwise(job)
-                if seen is None or others is None:
-                    kept.loose.add((policy, partition))
-                    continue
-                found[partition] = seen.root, others[0] if others else None
-                kept.suffixes += seen.suffixes
-                kept.count += bool(others)
-            self._partitions[policy, device] = Partitions(found)
-            prints.forget(device)
-            sleep()

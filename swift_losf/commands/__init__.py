@@ -8,6 +8,13 @@ LIBRARIES = ('google.protobuf', 'google_crc32c', 'grpc', 'hpack',
              'hyperframe', 'plyvel')
 
 
+def convert() -> int:
+    """Run swift-losf-convert, and return its exit status."""
+    require_extra('swift-losf-convert', 'losf', *LIBRARIES)
+    from swift_losf.convert.cli import main
+    return main()
+
+
 def fsck() -> int:
     """Run swift-losf-fsck, and return its exit status."""
     require_extra('swift-losf-fsck', 'losf', *LIBRARIES)

@@ -29,6 +29,7 @@ from swift_losf.format.layout import Layout
 from swift_losf.index.db import VersionError
 from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.index.index_service import FATAL, IndexService
+from swift_losf.index.publisher import Publisher, identity
 from swift_losf.options import CompactOptions, LosfOptions
 from swift_losf.upkeep.compaction_plan import Limits
 from swift_losf.upkeep.compactor import Compaction, Compactor
@@ -142,6 +143,7 @@ class IndexServer:
                 if not index.db.durable:
                     self._stand_by(index, lock)
                     return
+                self._publish(index, at_end)
                 sweeper = Sweeper(lock.pinned, index,
                                   self.options.sweep_interval, self.fail)
                 compactor = Compactor(
@@ -153,6 +155,17 @@ class IndexServer:
                 self.service.index = index
                 logger.info('%s: serving', self.layout.root)
                 self._tend(index, lock)
+
+    def _publish(self, index, at_end):
+        try:
+            publisher = Publisher(index.db, identity(self.layout.socket))
+        except OSError as err:
+            # No memory, or a socket that is elsewhere: readers call.
+            logger.warning('%s: readers have to call the index server: %s',
+                           self.layout.root, err)
+            return
+        at_end.callback(publisher.close)
+        publisher.start()
 
     def _stand_by(self, index, lock):
         """Serve from memory until stop(), or the disk can be written."""

@@ -79,11 +79,12 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             ctype_timestamp=ctype_timestamp and Timestamp(ctype_timestamp),
             *a, **kw)
         metadata['name'] = self._name
+        superseded = self._superseded(name) if cleanup else ()
         with self._no_space():
             pending = tpool.execute(
                 self._make_durable, name, metadata,
                 getattr(self.logger, 'thread_locals', None))
-        files = self._store.register(self._where, name, pending)
+        files = self._store.register(self._where, name, pending, superseded)
         self._put_succeeded = True
         suffix_path = dirname(self._datadir)
         if not isdir(dirname(suffix_path)):
@@ -97,6 +98,24 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             except (OSError, DiskFileDeviceUnavailable):
                 self.logger.exception('Problem cleaning up %s',
                                       self._datadir)
+
+    def _superseded(self, name):
+        """
+        Return the names of files that a new one makes obsolete.
+
+        They are taken out together with its entry. What comes in between is
+        left to the cleanup, as is all that is not known without a call.
+        """
+        files = self._store.known_files(self._where.partition,
+                                        self._where.object_hash)
+        others = [other for other, _ in files or () if other != name]
+        if not others:
+            return ()
+        found = self.manager.get_ondisk_files(
+            sorted([name] + others, reverse=True), self._datadir,
+            verify=False, policy=self._diskfile.policy)
+        return [each['filename'] for each in found.get('obsolete', ())
+                if each['filename'] != name]
 
     def _make_durable(self, name, metadata, logger_thread_locals):
         if self._diskfile.timing_breakdown:

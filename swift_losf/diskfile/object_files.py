@@ -204,5 +204,5 @@ class ObjectFiles:
 
     @staticmethod
     def _locate(store: Store, where: ObjectPath) -> Optional[Location]:
-        return dict(store.list_hash(
+        return dict(store.ask_for_hash(
             where.partition, where.object_hash)).get(where.name)

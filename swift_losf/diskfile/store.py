@@ -83,6 +83,14 @@ class Store:
 
     def list_hash(self, partition, object_hash):
         """Return the files of a hash: a list of (name, Location)."""
+        return self.index.find_hash(partition, bytes.fromhex(object_hash))
+
+    def known_files(self, partition, object_hash):
+        """Do what list_hash does, but never call: None if not known."""
+        return self.index.known_files(partition, bytes.fromhex(object_hash))
+
+    def ask_for_hash(self, partition, object_hash):
+        """Do what list_hash does, but call the index in any case."""
         return self.index.list_hash(partition, bytes.fromhex(object_hash))
 
     def open(self, where, location):
@@ -107,25 +115,26 @@ class Store:
         return read_metadata(self.layout, location,
                              bytes.fromhex(where.object_hash), where.name)
 
-    def writer(self, extension, bytes_per_sync):
+    def writer(self, extension, bytes_per_sync, run=tpool.execute):
         """
         Begin a new file.
 
         :param extension: of the file
         :param bytes_per_sync: how much may be written without a sync
+        :param run: as VFileWriter takes it
         :returns: a :class:`VFileWriter`
         """
         kind = VolumeType.TOMBSTONES if extension == '.ts' \
             else VolumeType.DATA
-        return VFileWriter(self._appenders[kind], bytes_per_sync,
-                           tpool.execute)
+        return VFileWriter(self._appenders[kind], bytes_per_sync, run)
 
-    def register(self, where, name, pending):
+    def register(self, where, name, pending, supersedes=()):
         """
         Make a file that was written exist.
 
         :param where: the ObjectPath of its hash directory
         :param pending: what the writer's finish() returned
+        :param supersedes: names of files that give way to it
         :returns: a list of (name, Location) of all files of the hash
         :raises IndexUnavailable: if it does not exist, or may not
         """
@@ -137,7 +146,7 @@ class Store:
                     'been mounted' % path)
             return self.index.register(
                 where.partition, bytes.fromhex(where.object_hash), name,
-                pending.location, pending.watermark())
+                pending.location, pending.watermark(), supersedes)
         finally:
             pending.done()
 
@@ -199,10 +208,10 @@ class Store:
 
     def _mark(self, partition, object_hash):
         """Mark the records of a hash, wherever the compactor moves them."""
-        marked, files = None, self.list_hash(partition, object_hash)
+        marked, files = None, self.ask_for_hash(partition, object_hash)
         while files != marked:
             for _, location in files:
                 # What cannot be marked cannot be read by a recovery either.
                 with suppress(OSError):
                     mark_quarantined(self.layout, location)
-            marked, files = files, self.list_hash(partition, object_hash)
+            marked, files = files, self.ask_for_hash(partition, object_hash)

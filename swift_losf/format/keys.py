@@ -136,6 +136,16 @@ def split_file_key(key: bytes) -> Tuple[int, bytes, str]:
             decode_name(key[_FILE_PREFIX:end]))
 
 
+def hash_place(partition: int, hash_: bytes) -> bytes:
+    """Return what the keys of a hash have behind their letter: 20 bytes."""
+    return _hash_prefix(partition, hash_, FILE)[1:]
+
+
+def split_code(key: bytes) -> Tuple[bytes, bytes]:
+    """Return hash_place() of a file's key, and the code of its name."""
+    return key[1:_FILE_PREFIX], key[_FILE_PREFIX:]
+
+
 def partition_of(hash_: bytes, part_power: int) -> int:
     """
     Return the partition of an object.

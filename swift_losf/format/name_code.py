@@ -103,6 +103,20 @@ def durable_name(name: str) -> str:
     return name if stem.endswith('#d') else stem + '#d' + extension
 
 
+def other_name(name: str) -> str:
+    """
+    Return the other name that the record of a fragment may have.
+
+    :param name: of a file
+    :returns: durable, if it is not; not durable, if it is; '' of no fragment
+    """
+    stem, extension = splitext(name)
+    if '#' not in stem:
+        return ''
+    return (stem[:-2] + extension if stem.endswith('#d')
+            else durable_name(name))
+
+
 def supersedes(name: str, other: str) -> bool:
     """
     Return whether Swift removes a file because there is another one.

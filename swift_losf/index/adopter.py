@@ -6,7 +6,7 @@ FORMAT.md, "Recovery", step 4.
 """
 
 from swift_losf.format import keys
-from swift_losf.format.name_code import supersedes
+from swift_losf.format.name_code import other_name, supersedes
 from swift_losf.format.values import Location
 
 
@@ -29,7 +29,8 @@ class Adopter:
         Enter a record, unless another one supersedes it.
 
         Of two records of one name the one written later stays; if one is a
-        copy of the other, that which has the entry. What one in quarantine
+        copy of the other, that which has the entry, or, of a fragment, the
+        durable one. What one in quarantine
         had superseded does not come back, nor does a copy of it.
 
         :param header: its RecordHeader
@@ -42,12 +43,20 @@ class Adopter:
         key = keys.file_key(partition, hash_, name)
         with self._db.change() as change:
             files = self._reader.files(partition, hash_)
+            other = files.get(other_name(name))
+            is_copy = other is not None and written(other) == header.written
             if header.quarantined:
                 self._adopt_quarantined(change, header, name, location, files)
             elif (name in files and written(files[name]) >= header.written
+                  or is_copy and not header.durable
                   or self._is_superseded(header, name, written)):
                 change.reclaim(location)
             else:
+                if is_copy:
+                    change.remove_file(keys.file_key(
+                        partition, hash_, other_name(name)), other)
+                    change.reclaim(other)
+                    del files[other_name(name)]
                 change.replace_file(files, key, name, location)
         self.recovered += 1
 

@@ -25,6 +25,9 @@ class Change:
         self.volumes = {}
         #: numbers of volumes whose state is taken out
         self.dropped = set()
+        #: prefixes of hashes to what becomes of their files: codes of names
+        #: to packed locations, or None
+        self.touched = {}
         #: whether it queues space that is to be given back
         self.reclaims = False
         #: by how much the number of files in quarantine grows
@@ -38,12 +41,18 @@ class Change:
     def put(self, key, value):
         """Enter a value."""
         self._batch.put(key, value)
-        self.made = True
+        self._touch(key, value)
 
     def delete(self, key):
         """Take a key out."""
         self._batch.delete(key)
+        self._touch(key, None)
+
+    def _touch(self, key, value):
         self.made = True
+        if key[:1] == keys.FILE:
+            prefix, code = keys.split_code(key)
+            self.touched.setdefault(prefix, {})[code] = value
 
     def volume(self, number, type_=VolumeType.DATA):
         """Return the state of a volume; of an empty one if it is new."""

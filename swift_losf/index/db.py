@@ -86,6 +86,8 @@ class Database:
         self._syncing: AbstractSet[bytes] = frozenset()
         #: numbers of volumes that are removed, or about to be
         self.retired: Set[int] = set()
+        #: what is told of each change, in the order of the changes
+        self.publisher = None
         #: is set by each change that queues space to be given back
         self.reclaim_pending = threading.Event()
         self.known = Known()
@@ -179,8 +181,14 @@ class Database:
                 self.volumes.pop(number, None)
             self.quarantined += change.quarantined
             self.next_volume = change.next_volume
+            if self.publisher:
+                self.publisher.apply(change.touched)
         if change.reclaims:
             self.reclaim_pending.set()
+
+    def paused(self):
+        """Return a context in which nothing is changed."""
+        return self._lock
 
     def has_unsynced_removal(self, hash_):
         """Return, in a change, whether a removal may not be durable yet."""

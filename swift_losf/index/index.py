@@ -62,9 +62,10 @@ class Index:
         #: what the compactor has seen last
         self.allocated_bytes = self.garbage_bytes = 0
 
-    def register(self, partition, hash_, name, location, watermark):
+    def register(self, partition, hash_, name, location, watermark,
+                 supersedes=()):
         """
-        Enter a file whose record is durable.
+        Enter a file whose record is durable, and remove what gives way.
 
         Entering it again changes nothing. A file of the same name gives way,
         as it would to a rename.
@@ -74,6 +75,7 @@ class Index:
         :param name: of the file
         :param location: of its record
         :param watermark: of the record's volume
+        :param supersedes: names of files that are removed, if they are there
         :returns: the files of the hash: a list of (name, Location), by name
         :raises Refused: if the record has been removed
         """
@@ -82,6 +84,9 @@ class Index:
         check_location(name, location)
         check_range('watermark', watermark, VOLUME_HEADER_LENGTH,
                     MAX_NUMBER)
+        check('supersedes', name, 'another file', name not in supersedes)
+        for each in supersedes:
+            file_key(partition, hash_, each)
         type_ = VolumeType.TOMBSTONES if is_tombstone(name) \
             else VolumeType.DATA
         with self.db.change() as change:
@@ -92,7 +97,30 @@ class Index:
                                           files):
                 self._require_unremoved(location)
                 change.replace_file(files, key, name, location)
+            _, must_sync = self._take_out(change, partition, hash_, files,
+                                          set(files).intersection(supersedes))
+        if must_sync:
+            self.db.sync()
         return sorted(files.items())
+
+    def _take_out(self, change, partition, hash_, files, names):
+        """
+        Take files out, in a change, and have their space given back.
+
+        :param files: of the hash, which is brought up to date
+        :param names: of those that are taken out
+        :returns: (the names, sorted; whether a sync must follow)
+        """
+        removed = sorted(names)
+        for name in removed:
+            location = files.pop(name)
+            change.remove_file(file_key(partition, hash_, name), location)
+            change.reclaim(location)
+        must_sync = (any(map(is_tombstone, removed))
+                     and self.db.has_unsynced_removal(hash_))
+        if removed:
+            must_sync |= self.db.note_removal(hash_)
+        return removed, must_sync
 
     def _require_volume(self, location):
         if location.volume in self.db.retired:
@@ -120,22 +148,14 @@ class Index:
         self._sync_before(hash_, names)
         with self.db.change() as change:
             files = self.reader.files(partition, hash_)
-            removed = sorted(set(files).intersection(names)
-                             if names else files)
+            wanted = set(files).intersection(names) if names else set(files)
             if hash_ in self.mover.copied:
-                removed = [name for name in removed
-                           if not is_tombstone(name)]
-            for name in removed:
-                change.remove_file(file_key(partition, hash_, name),
-                                   files[name])
-                change.reclaim(files[name])
-            must_sync = (any(map(is_tombstone, removed))
-                         and self.db.has_unsynced_removal(hash_))
-            if removed:
-                must_sync |= self.db.note_removal(hash_)
+                wanted = {each for each in wanted if not is_tombstone(each)}
+            removed, must_sync = self._take_out(change, partition, hash_,
+                                                files, wanted)
         if must_sync:
             self.db.sync()
-        return removed, len(files) - len(removed)
+        return removed, len(files)
 
     def _sync_before(self, hash_, names):
         """Make durable what was removed before tombstones of a hash are."""

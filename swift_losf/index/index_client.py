@@ -8,6 +8,7 @@ does not fit the question raises IndexUnavailable, as no reply does.
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Dict, List, Tuple
 
 from google.protobuf.message import DecodeError
@@ -18,6 +19,7 @@ from swift_losf.format.keys import MAX_SUFFIX, suffix_of
 from swift_losf.format.values import Location, Statistics
 from swift_losf.index import index_pb2
 from swift_losf.index.channel import Channel
+from swift_losf.index.published_places import PublishedPlaces
 
 _SERVICE = index_pb2.DESCRIPTOR.services_by_name['Index']
 
@@ -86,6 +88,8 @@ class IndexClient:
                                        method.name.encode()),
                           getattr(index_pb2, method.output_type.name))
             for method in _SERVICE.methods}
+        self._places = PublishedPlaces(socket_path, partial(
+            self._call, 'GetTable', index_pb2.Empty()))
 
     def _call(self, name, request):
         path, reply = self._methods[name]
@@ -110,15 +114,17 @@ class IndexClient:
                          for file in listing.files), 'files of another hash')
             return [(file.name, _location(file)) for file in listing.files]
 
-    def register(self, partition, object_hash, name, location, watermark):
+    def register(self, partition, object_hash, name, location, watermark,
+                 supersedes=()):
         """
-        Enter a file whose record is durable.
+        Enter a file whose record is durable, and remove what gives way to it.
 
         :param partition: a number
         :param object_hash: 16 bytes
         :param name: of the file
         :param location: a Location
         :param watermark: of the location's volume
+        :param supersedes: names of files that give way
         :returns: a list of all files of the hash, as (name, Location)
         """
         return self._files('Register', index_pb2.RegisterRequest(
@@ -129,7 +135,8 @@ class IndexClient:
                     data_length=location.data_length,
                     metadata_length=location.metadata_length,
                     name_length=location.name_length)),
-            watermark=watermark), partition, object_hash)
+            watermark=watermark, supersedes=supersedes),
+            partition, object_hash)
 
     def remove(self, partition, object_hash, names=()):
         """
@@ -167,6 +174,16 @@ class IndexClient:
         """Return a list of the files of a hash, as (name, Location)."""
         return self._files('ListHash', index_pb2.HashRequest(
             partition=partition, hash=object_hash), partition, object_hash)
+
+    def known_files(self, partition, object_hash):
+        """Do what list_hash does, but never call: None if not known."""
+        return self._places.find(partition, object_hash)
+
+    def find_hash(self, partition, object_hash):
+        """Do what list_hash does, without a call if the table tells."""
+        files = self._places.find(partition, object_hash)
+        return self.list_hash(partition, object_hash) if files is None \
+            else files
 
     def list_suffix(self, partition, suffix, limit=0):
         """

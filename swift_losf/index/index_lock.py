@@ -72,6 +72,22 @@ def _open_lock(path):
     return None
 
 
+def _unlink_socket(path):
+    """
+    Remove the socket of a server that was killed.
+
+    Readers trust what that server has published for as long as it is there.
+    On a disk that cannot be written nothing is to be published anew.
+    """
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as err:
+        if err.errno != errno.EROFS:
+            raise
+
+
 @contextlib.contextmanager
 def locked(layout, mount_check=False):
     """
@@ -92,6 +108,7 @@ def locked(layout, mount_check=False):
             raise ServerError('%s: another index server holds it'
                               % layout.lock)
         at_end.callback(os.close, fd)
+        _unlink_socket(layout.socket)
         ballasts = [at_end.enter_context(contextlib.closing(Ballast(path)))
                     for path in layout.ballasts]
         for ballast in ballasts:

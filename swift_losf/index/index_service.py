@@ -6,6 +6,7 @@ There is no generated service class: the descriptor names the calls, and a
 table tells what each does with an Index.
 """
 
+import os
 import threading
 import time
 
@@ -60,7 +61,8 @@ def _register(index, request):
     location = Location(at.volume, at.offset, at.data_length,
                         at.metadata_length, at.name_length)
     return _listing(file.partition, file.hash, index.register(
-        file.partition, file.hash, file.name, location, request.watermark))
+        file.partition, file.hash, file.name, location, request.watermark,
+        request.supersedes))
 
 
 def _remove(index, request):
@@ -129,6 +131,15 @@ def _get_statistics(index, request):
     return pb.Statistics(**vars(index.statistics()))
 
 
+def _get_table(index, request):
+    publisher = index.db.publisher
+    if not publisher or not publisher.complete:
+        return pb.Table()
+    return pb.Table(process=os.getpid(), descriptor=publisher.descriptor,
+                    buckets=publisher.buckets, key=publisher.key,
+                    socket=publisher.socket)
+
+
 _CALLS = {
     'Register': _register,
     'Remove': _remove,
@@ -143,6 +154,7 @@ _CALLS = {
     'NewVolume': _new_volume,
     'ListVolumes': _list_volumes,
     'GetStatistics': _get_statistics,
+    'GetTable': _get_table,
 }
 
 

@@ -299,7 +299,7 @@ class TestRuns(ConsoleCase):
         links = '''[...document.querySelectorAll('.contents a')].map((one) =>
             document.querySelector(one.getAttribute('href'))
             .firstChild.textContent === one.textContent)'''
-        self.assertEqual([True] * 5, await self.browser.run(links))
+        self.assertEqual([True] * 6, await self.browser.run(links))
         await self.shot('failed')
 
     async def test_a_controller_that_is_gone_is_waited_for(self):

@@ -42,7 +42,7 @@ ERRNOS = tuple(getattr(errno, name) for name in (
     'EACCES', 'EROFS', 'EIO', 'ENOSPC', 'ENOMEM', 'EMFILE'))
 VERBS = 'PUT', 'POST', 'DELETE', 'GET', 'HEAD'
 #: seconds in which a daemon meets a fault, if requests do not
-PATIENCE = 5
+PATIENCE = 60
 #: No device is avoided: each request meets the fault.
 OPTIONS = {'proxy-server': {'app:proxy-server': {
     'error_suppression_interval': 0, 'conn_timeout': 60,

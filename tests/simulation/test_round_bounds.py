@@ -47,14 +47,15 @@ class TestRoundBounds(unittest.TestCase):
 
     @QUICK
     @given(st.sampled_from(LIGHTSYNC), SEEDS)
-    def test_two_rounds_at_r_5_are_needed_at_times(self, protocol, seed):
-        # With 24 partitions some quorum leaves two neighbours without.
+    def test_one_round_is_enough_at_r_5_where_nobody_fails(self, protocol,
+                                                           seed):
+        # Some quorum leaves two neighbours without: who pushes goes on.
         where = world(protocol, seed=seed, nodes=10, replicas=5,
                       partitions=64)
         for partition, row in enumerate(where.placement.rows):
             where.disks.write(partition, 2, 5, row[:1])
         where.run_round()
-        self.assertGreater(where.differing(), 0)
+        self.assertEqual(0, where.differing())
 
     @QUICK
     @given(st.sampled_from(LIGHTSYNC), SEEDS, st.integers(2, 5))

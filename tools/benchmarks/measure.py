@@ -5,10 +5,16 @@ devices.
 """
 
 import os
+import signal
+import subprocess
+import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
-from typing import Any
+from glob import glob
+from typing import Any, Optional
 
 from tools.benchmarks.settings import BenchError
 from tools.cluster import commands
@@ -27,6 +33,46 @@ def cpu_seconds(pids: Iterable[int]) -> float:
             ticks += sum(map(int, stat.read().rpartition(')')[2]
                              .split()[11:15]))
     return ticks / TICKS
+
+
+def cpu_ms(pids: Iterable[int]) -> float:
+    """Return what processes have used so far, without their children, ms."""
+    total = 0
+    for pid in pids:
+        for schedstat in glob('/proc/%d/task/*/schedstat' % pid):
+            with open(schedstat) as times:
+                total += int(times.read().split()[0])
+    return total / 1e6
+
+
+@contextmanager
+def syscalls(pids: Iterable[int]) -> Iterator[Callable[[], Optional[int]]]:
+    """
+    Count the system calls of processes, by ``perf`` if it is there.
+
+    :returns: (as a context) what returns their number afterwards, or None
+    """
+    found: list[Optional[int]] = [None]
+    with tempfile.NamedTemporaryFile('r') as output:
+        try:
+            perf = subprocess.Popen(
+                ['perf', 'stat', '-x,', '-e', 'raw_syscalls:sys_enter', '-o',
+                 output.name, '-p', ','.join(map(str, pids))],
+                stderr=subprocess.DEVNULL)
+        except FileNotFoundError:
+            yield lambda: None
+            return
+        # It has attached once it sleeps, waiting for a signal.
+        time.sleep(1)
+        try:
+            yield lambda: found[0]
+        finally:
+            perf.send_signal(signal.SIGINT)
+            perf.wait()
+            counts = [line.split(',')[0] for line in output
+                      if 'sys_enter' in line]
+            found[0] = int(counts[0]) if counts and counts[0].isdecimal() \
+                else None
 
 
 def cpu_of(cluster: Any) -> dict[str, float]:

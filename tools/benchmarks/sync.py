@@ -42,6 +42,7 @@ class Sync(Bench):
     name = 'sync'
     options = {
         'nodes': (number(2, MAX_NODES), 5, None, 'storage nodes'),
+        'disks': (number(1, 99), 1, None, 'devices of each node'),
         'replicas': (number(2, MAX_NODES), 3, None,
                      'replicas of each object'),
         'part-power': (number(1, 32), None, None, 'of the ring; None: about '
@@ -63,6 +64,10 @@ class Sync(Bench):
         Metric('messages_per_partition', 'messages/partition', 2),
         Metric('bytes_sent', 'bytes sent/node'),
         Metric('cpu_seconds', 'CPU s/node', 3),
+        Metric('sender_cpu_ms', 'sender, CPU ms/node', 1),
+        Metric('receiver_cpu_ms', 'receiver, CPU ms/node', 1),
+        Metric('sender_syscalls', 'sender, syscalls/node'),
+        Metric('receiver_syscalls', 'receiver, syscalls/node'),
         Metric('max_rss_mib', 'max RSS, MiB', 1),
         Metric('rounds', 'rounds'),
         Metric('total_pass_seconds', 'all rounds: passes, s', 3),
@@ -83,6 +88,7 @@ class Sync(Bench):
         contestants = self.start(stack, args.replicators, lambda name: (
             Contestant(Cluster(ClusterSpec(
                 root=os.path.join(self.root, name), nodes=args.nodes,
+                devices=args.disks,
                 network='namespaces', services=('object',),
                 disks='directory', replicator=name,
                 sync_method=args.sync_method,

@@ -14,7 +14,7 @@ import os
 import random
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from hashlib import md5
@@ -117,6 +117,20 @@ class DataSet:
                 for each in gone + again]
 
 
+    def overwrites(self, seed: str, count: int) -> list[Version]:
+        """
+        Choose objects, and a newer version of each.
+
+        :param seed: of the trial
+        :param count: how many
+        """
+        rng = random.Random('%s/%s' % (self.seed, seed))
+        return [Version(each.name, self.epoch + CHANGES + i * STEP,
+                        rng.randint(*self.sizes))
+                for i, each in enumerate(rng.sample(
+                    self.objects, min(count, len(self.objects))))]
+
+
 def _write_device(swift_dir: str, devices_dir: str, device: str, seed: int,
                   writes: list[tuple[Version, int]], rehash: bool) -> None:
     """Write versions, each with its partition; then hash the partitions."""
@@ -183,6 +197,8 @@ class Storage:
 
     def __init__(self, swift_dir: str, ring: Any, seed: int) -> None:
         self._swift_dir, self._ring, self._seed = swift_dir, ring, seed
+        #: Of each object.
+        self.replicas = ring.replica_count
         self._places: dict[str, tuple[int, tuple[str, ...], str]] = {}
 
     def place(self, name: str) -> tuple[int, tuple[str, ...], str]:
@@ -194,6 +210,15 @@ class Storage:
                     'objects', part, utils.hash_path(
                         ACCOUNT, CONTAINER, name))
         return self._places[name]
+
+    def puts(self, version: Version
+             ) -> Iterator[tuple[str, int, str, str, int]]:
+        """Yield the arguments of ``sync_writes.put`` for each replica."""
+        part, nodes = self._ring.get_nodes(ACCOUNT, CONTAINER, version.name)
+        for node in nodes:
+            yield (node['ip'], node['port'], '/%s/%d/%s/%s/%s' % (
+                node['device'], part, ACCOUNT, CONTAINER, version.name),
+                utils.Timestamp(version.timestamp).internal, version.size)
 
     def devices_of(self, name: str) -> tuple[str, ...]:
         return self.place(name)[1]

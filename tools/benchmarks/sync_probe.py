@@ -6,7 +6,8 @@ A replicator that runs a pass on demand and tells what the pass took.
 replicator's own class in a process that stays: neither its start nor state
 that a pass leaves for the next one spoils a measurement. FD is one end of a
 SOCK_SEQPACKET pair. The probe sends ``ready``, and for each packet that it
-receives a Usage as JSON; it ends when the other end is closed.
+receives a Usage as JSON; it ends when the other end is closed. A packet asks
+for a pass by itself, as of --once, or for one that follows those before it.
 """
 
 import json
@@ -21,13 +22,15 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any, Optional
 
+from swift.common.concurrency import spawn
+
 from tools.benchmarks.settings import BenchError
 
 CLASSES = {
     'stock': ('swift.obj.replicator', 'ObjectReplicator'),
     'lightsync': ('swift_lightsync.sync.replicator', 'LightSyncReplicator'),
 }
-READY, GO, PACKET = b'ready', b'go', 4096
+READY, GO, FOLLOW, PACKET = b'ready', b'go', b'follow', 4096
 #: seconds that a probe may take to start, and to end
 START_TIMEOUT, STOP_TIMEOUT = 60, 30
 
@@ -64,13 +67,26 @@ def measured(base: Any, fd: int) -> Any:
     """Return a replicator's class with its passes measured."""
     class Probe(base):
         usage: Optional[Usage] = None
+        reaping: Any = None
 
         def run_forever(self, *args: Any, **kwargs: Any) -> None:
             os.write(fd, READY)
-            while os.read(fd, PACKET) == GO:
-                self.run_once()
+            while packet := os.read(fd, PACKET):
+                if packet == FOLLOW:
+                    self._follow()
+                else:
+                    self.run_once()
                 assert self.usage, 'run_once() did not replicate'
                 os.write(fd, json.dumps(asdict(self.usage)).encode('ascii'))
+
+        def _follow(self) -> None:
+            """Make a pass as run_forever does."""
+            if hasattr(self, 'standing'):
+                self.standing.enabled = True
+            if not self.reaping:
+                self.reaping = spawn(self._child_process_reaper)
+            self._zero_stats()
+            self.replicate()
 
         def replicate(self, *args: Any, **kwargs: Any) -> Any:
             with open('/proc/self/clear_refs', 'w') as clear_refs:
@@ -148,16 +164,21 @@ class Probes:
                 process.kill()
                 process.wait()
 
-    def run(self, timeout: float) -> list[Usage]:
+    def pids(self) -> list[int]:
+        """Return the processes of the probes."""
+        return [process.pid for process, _ in self._probes.values()]
+
+    def run(self, timeout: float, follows: bool = False) -> list[Usage]:
         """
         Run a pass on all nodes at the same time.
 
         :param timeout: seconds that it may take
+        :param follows: whether it may know what the passes before it found
         :raises BenchError: if it takes longer
         """
         deadline = time.monotonic() + timeout
         for _, ours in self._probes.values():
-            ours.send(GO)
+            ours.send(FOLLOW if follows else GO)
         return [Usage(**json.loads(self._receive(
             node, deadline, 'the end of a pass (%g seconds)' % timeout)))
             for node in self._probes]

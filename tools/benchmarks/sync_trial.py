@@ -4,14 +4,15 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tools.benchmarks import request_log
-from tools.benchmarks.measure import cpu_seconds
+from tools.benchmarks.measure import cpu_ms, cpu_seconds, syscalls
 from tools.benchmarks.settings import BenchError
 from tools.benchmarks.sync_data import DataSet, Storage, restore
 from tools.benchmarks.sync_probe import Probes
+from tools.benchmarks.sync_writes import write
 from tools.cluster import Cluster
 
 #: Passes after which replicas that still differ count as not converged.
@@ -29,7 +30,12 @@ SCENARIOS = {
     'dead-refused': ('kill',),
     'dead-silent': ('partition',),
     'rejoin': ('kill', 'rewrite', 'replicate', 'return'),
+    'changes': ('replicate', 'replicate', 'touch'),
 }
+#: Scenarios whose passes follow each other, as a daemon's do.
+FOLLOWING = ('changes',)
+#: Partitions of a node that ``touch`` changes.
+TOUCHED = 10
 
 
 class Contestant:
@@ -54,9 +60,13 @@ class Contestant:
             finally:
                 self.probes.stop()
 
-    def replicate(self, nodes: list[int]) -> dict[str, Any]:
+    def replicate(self, nodes: list[int],
+                  follows: bool = False) -> dict[str, Any]:
         """
         Have the live nodes, whose probes run, make a pass together.
+
+        :param nodes: their numbers
+        :param follows: whether it may know what the passes before it found
 
         :returns: the figures of the pass: ``pass_seconds`` of the slowest
             node, ``max_rss_mib`` of the largest replicator, of the others
@@ -67,9 +77,18 @@ class Contestant:
                 for node in nodes]
         begins = [request_log.position(log) for log in logs]
         servers = [pid for node in nodes for pid in self.cluster.pids(node)]
-        sent, cpu = self._bytes_sent(nodes), cpu_seconds(servers)
-        usages = self.probes.run(self.timeout)
-        cpu = cpu_seconds(servers) - cpu
+        sides = {'receiver': servers, 'sender': self.probes.pids()}
+        counts: dict[str, Any] = {}
+        with ExitStack() as stack:
+            if follows:
+                counts = {side: stack.enter_context(syscalls(pids))
+                          for side, pids in sides.items()}
+            ms = {side: cpu_ms(pids) for side, pids in sides.items()}
+            sent, cpu = self._bytes_sent(nodes), cpu_seconds(servers)
+            usages = self.probes.run(self.timeout, follows)
+            cpu = cpu_seconds(servers) - cpu
+            ms = {side: cpu_ms(pids) - ms[side]
+                  for side, pids in sides.items()}
         sent = self._bytes_sent(nodes) - sent
         requests = sum(map(request_log.since, logs, begins), Counter())
         return {
@@ -80,6 +99,10 @@ class Contestant:
             'bytes_sent': sent / len(nodes),
             'cpu_seconds': (cpu + sum(
                 usage.cpu_seconds for usage in usages)) / len(nodes),
+            **{side + '_cpu_ms': used / len(nodes)
+               for side, used in ms.items()},
+            **{side + '_syscalls': (count() or 0) / len(nodes)
+               for side, count in counts.items()},
             'max_rss_mib': max(
                 usage.max_rss_kib for usage in usages) / 1024}
 
@@ -101,6 +124,7 @@ class Trial:
                  data_set: DataSet, seed: str) -> None:
         self._contestant, self._storage = contestant, storage
         self._data_set, self._seed = data_set, seed
+        self._follows = False
         self._live = list(contestant.nodes)
         self._versions = {each.name: each for each in data_set.objects}
         #: what brings the lost node back, and its number
@@ -115,6 +139,7 @@ class Trial:
         :raises BenchError: if a pass took too long, or the cluster is not
             what it should be
         """
+        self._follows = scenario in FOLLOWING
         for device, path in self._paths().items():
             restore(os.path.join(master, device), path)
         try:
@@ -142,7 +167,7 @@ class Trial:
         return self._contestant.cluster.device_paths(*self._live)
 
     def _replicate(self) -> dict[str, Any]:
-        return self._contestant.replicate(self._live)
+        return self._contestant.replicate(self._live, self._follows)
 
     def _do(self, step: str) -> None:
         cluster, probes = self._contestant.cluster, self._contestant.probes
@@ -158,6 +183,8 @@ class Trial:
             self._live.append(node)
         elif step == 'replicate':
             self._replicate()
+        elif step == 'touch':
+            self._touch()
         else:
             # Of scenarios that lose no node, all nodes are live.
             paths = self._paths()
@@ -166,6 +193,15 @@ class Trial:
             self._storage.write(
                 writes, lambda device: os.path.dirname(paths[device]))
             self._versions.update((each.name, each) for each, _ in writes)
+
+    def _touch(self) -> None:
+        """Overwrite objects by the servers of all their replicas."""
+        versions = self._data_set.overwrites(self._seed, -(
+            -TOUCHED * len(self._live) // self._storage.replicas))
+        write(self._contestant.cluster, [
+            each for version in versions
+            for each in self._storage.puts(version)])
+        self._versions.update((each.name, each) for each in versions)
 
     def _heal(self) -> Any:
         if self._lost is None:

@@ -10,9 +10,15 @@ from types import SimpleNamespace
 
 from swift_lightsync.sync import missing_message as missing
 from swift_lightsync.sync.core import comparison, partition_set
+from swift_lightsync.sync.core.conversation import Condition, DeviceState
 from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire import exchange_message as exchange
-from swift_lightsync.sync.wire import known_sets, sync_message
+from swift_lightsync.sync.wire import (
+    known_sets,
+    shared_message,
+    sync_message,
+)
 from tools.fuzzing.mutate import repair_crc
 from tools.fuzzing.target import Target
 
@@ -28,6 +34,12 @@ OFFER = dict.fromkeys(ASKED, range(OFFERED))
 SETS = [PartitionSet(numbers) for numbers in (
     (), (0,), range(17), range(0, 4000, 13), (5, 511, 1 << 17, 1 << 31),
     ((1 << 32) - 1,), range(1 << 28, 1 << 32, 1 << 29))]
+#: Sets of several devices and policies.
+SHARED_SETS = [SharedSet(items) for items in (
+    (), [(0, 'sda', 0)], [(0, 'd', each) for each in range(0, 4000, 13)],
+    [(policy, name, each) for policy in (0, 1, 65535)
+     for name in ('sda', 'sdb1', 'd\xefsk') for each in (0, 7, 1 << 31)])]
+DEVICES = 2
 DIGEST = '0123456789abcdef' * 2
 SUFFIXES = [], ['abc'], ['000', '001', 'fff']
 #: Lines of an offer, as ssync writes them.
@@ -88,6 +100,49 @@ def roots_reader():
     return parse
 
 
+def shared_messages():
+    return [shared_message.encode_question(items, comparison.slice_roots(
+        items, count, dict.fromkeys(items, DIGEST)), with_list)
+        for items in SHARED_SETS for count in (1, len(items))
+        for with_list in (True, False)]
+
+
+def largest_shared():
+    items = SharedSet((0, 'sda', each) for each in range(MOST))
+    yield shared_message.encode_question(items, [DIGEST])
+
+
+def shared_reader():
+    """Return a parser of questions like the object-server."""
+    known = known_sets.KnownSets(decode=SharedSet.decode)
+
+    def parse(data):
+        message = shared_message.decode_question(data)
+        items = known.find(message)
+        if items is not None:
+            comparison.differing_slices(items, message.roots, {})
+        return message
+    return parse
+
+
+def shared_replies():
+    ready = DeviceState(Condition.READY, 7)
+    yield shared_message.encode_reply(sync_message.Verdict.UNKNOWN_SET)
+    for differing in ([], [0], [1, 5 | comparison.UNREAD, 299]):
+        yield shared_message.encode_reply(
+            sync_message.Verdict.COMPARED, differing, [ready] * DEVICES)
+    for condition in (Condition.UNMOUNTED, Condition.NOT_YET):
+        yield shared_message.encode_reply(
+            sync_message.Verdict.NOT_YET, (),
+            [ready, DeviceState(condition, 0xffffffff)])
+
+
+def encode_shared_reply(found):
+    verdict, reply = found
+    return shared_message.encode_reply(verdict, reply.differing,
+                                       reply.states)
+
+
 class _Named(SimpleNamespace):
     """A set of which only the digest is known."""
 
@@ -95,9 +150,9 @@ class _Named(SimpleNamespace):
         return self.count
 
 
-def encode_roots(message):
+def encode_roots(message, encode=sync_message.encode_roots):
     named = message.partitions is None
-    return sync_message.encode_roots(
+    return encode(
         _Named(digest=message.digest, count=message.count, encoded=b'')
         if named else message.partitions, message.roots, with_list=not named)
 
@@ -108,11 +163,11 @@ def decode_set(data):
 
 
 def _message(name, examples, parse, encode,
-             longest=sync_message.MAX_BYTES, **more):
+             longest=sync_message.MAX_BYTES, memory=100, **more):
     return Target(
         name, examples, parse, (sync_message.SyncMessageError,
                                 partition_set.PartitionSetError),
-        longest, memory=100, encode=encode, finish=repair_crc, **more)
+        longest, memory=memory, encode=encode, finish=repair_crc, **more)
 
 
 TARGETS = (
@@ -124,6 +179,14 @@ TARGETS = (
           for differing in ([], [0], [1, 5, 299], range(SLICES)))],
              lambda data: sync_message.decode_reply(data, SLICES),
              lambda reply: sync_message.encode_reply(*reply)),
+    _message('shared', shared_messages(), shared_reader(),
+             lambda message: encode_roots(
+                 message, shared_message.encode_question),
+             # A byte may stand for an item of three.
+             memory=200, large=largest_shared),
+    _message('shared-reply', [*shared_replies()],
+             lambda data: shared_message.decode_reply(data, SLICES, DEVICES),
+             encode_shared_reply),
     _message('suffixes', [exchange.encode_suffixes(each[:LARGEST_EXCHANGE])
                           for each in SETS],
              exchange.decode_suffixes, exchange.encode_suffixes),

@@ -2,24 +2,75 @@
 """
 A storage node that replicates by LightSync.
 
-Rounds, rings, failure table, comparisons, messages, notices and the sync queue
-are the product's; this module does what its replicator does around them.
+The pass is the product's engine; this module gives it partitions, and lets
+its actions take their time.
 """
 
-from collections import defaultdict
-from operator import attrgetter
+from functools import partial
 
-from swift_lightsync.sync.core.conversation import told_of
+from swift_lightsync.sync.core.engine.playing import (
+    ExchangeAlone,
+    ListAnew,
+    playing_alone,
+    playing_together,
+)
+from swift_lightsync.sync.core.engine.rounds import Round, full_comparison
 from swift_lightsync.sync.core.sync_queue import SyncQueue
-from swift_lightsync.sync.core.sync_round import Answer, Check
+from swift_lightsync.sync.core.sync_round import (
+    full_exchange_due,
+    sync_round,
+)
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.replicator import WATCH
-from swift_lightsync.sync.sync_batch import MESSAGES
-from tools.simulation.events import Together
-from tools.simulation.exchange_batch import ExchangeBatch
+from tools.simulation.exchanges import Exchanges
 from tools.simulation.neighbours import Neighbours
 from tools.simulation.node import Node
-from tools.simulation.partition_round import PartitionRound
+
+
+class PartitionRound(Round):
+    """
+    The rounds of one partition.
+
+    :param node: the :class:`LightSyncNode`
+    :param partition: the partition
+    """
+
+    __slots__ = ('node',)
+
+    def __init__(self, node, partition):
+        device, disks = node.device, node.world.disks
+        super().__init__(node.neighbours, 0, device['device'],
+                         device['region'], partition,
+                         disks.root(node.number, partition),
+                         disks.suffixes(node.number, partition))
+        self.node = node
+        node.neighbours.idleness.note_round(self.device)
+        self.begin(self._plan())
+
+    @property
+    def number(self):
+        """The number of the device that holds the partition."""
+        return self.node.number
+
+    def _plan(self):
+        node, ring = self.node, self.node.ring
+        replica = node.world.disks.replica(node.number, self.partition)
+        interval = node.world.settings.full_exchange
+        if interval is not None and full_exchange_due(
+                self.partition, replica.exchanged, node.now, interval):
+            now = node.now
+            skipped = yield from full_comparison(
+                node.others(self.partition), self.has_failed)
+            if self.complete and not skipped:
+                replica.exchanged = now
+            return
+        for devices in node.topology(
+                ring.part_nodes(self.partition), self.partition, node.number,
+                self.has_failed):
+            yield from sync_round(
+                devices, self.has_failed,
+                partial(node.neighbours.is_cut, self.device),
+                ring.more_nodes(self.partition), self.region)
 
 
 class Job:
@@ -54,44 +105,51 @@ class LightSyncNode(Node):
         self.neighbours = leader.neighbours
 
     def run_pass(self, mates):
-        self.neighbours.begin_pass()
+        neighbours = self.neighbours
+        yield from neighbours.play(neighbours.beginning_pass())
         self._looked = self.now
-        ring = self.ring
+        exchanges = Exchanges(neighbours)
         jobs = [Job(mate, partition) for mate in mates
                 for partition in mate.shuffled()]
         self._jobs = [job for job in jobs if job.node.is_ours(job.partition)]
         if self.batch > 1:
-            done = yield from self._check_together(self._jobs)
+            done = yield from self._check_together(self._jobs, exchanges)
             jobs = [job for job in jobs if job not in done]
         self.queue = SyncQueue(jobs)
         for job in self.queue:
-            if self.ring is not ring:
+            if not neighbours.keeps_ring:
                 return
-            yield from self._see_to_rejoined()
+            yield from self._see_to_rejoined(exchanges)
             if job.node.is_ours(job.partition):
-                yield from self._play(job)
+                yield from self._play(job, exchanges)
             else:
                 yield from job.node.revert(job.partition)
 
-    def _play(self, job):
+    def _play(self, job, exchanges):
         """A process: play a partition's round, or the rest of it."""
         if job.round is None:
             yield job.node.hash(job.partition)
             job.round = PartitionRound(job.node, job.partition)
-        each = job.round
-        while each.pending:
-            if isinstance(each.pending, Check):
-                answer, _ = yield from self.neighbours.ask(
-                    job.node, each.pending.device, [each.partition])
-                each.go_on(answer)
-            else:
-                devices = [device for device in each.wanted()
-                           if not self.neighbours.has_failed(device)]
-                each.go_on(bool(devices) and (yield from job.node.exchange_all(
-                    each.partition, devices)))
+        yield from self.neighbours.play(playing_alone(
+            self.neighbours, job.round, exchanges.exchanging),
+            partial(self._perform, exchanges))
         job.round = None
 
-    def _check_together(self, jobs):
+    def _perform(self, exchanges, action):
+        """A process: perform an action of the engine."""
+        if isinstance(action, ListAnew):
+            yield from ()
+            for each in action.rounds:
+                each.relisted(
+                    self.world.disks.root(each.number, each.partition),
+                    each.suffixes)
+            return None
+        if isinstance(action, ExchangeAlone):
+            return (yield from action.round.node.exchange_all(
+                action.round.partition, action.nodes))
+        return (yield from exchanges.perform(action))
+
+    def _check_together(self, jobs, exchanges):
         """
         A process: play rounds together, as far as possible.
 
@@ -102,68 +160,14 @@ class LightSyncNode(Node):
             yield job.node.hash(job.partition) + self.world.network.work(
                 job.node.number, costs.fingerprint * self.world.weight)
             job.round = PartitionRound(job.node, job.partition)
-        waiting = [job.round for job in jobs]
-        while waiting:
-            yield from self._ask(waiting)
-            for node in {each.node: None for each in waiting}:
-                yield from ExchangeBatch(node, [
-                    each for each in waiting if each.node is node]).run()
-            waiting = [each for each in waiting
-                       if isinstance(each.pending, Check)]
-        return {job for job in jobs if not job.round.pending}
-
-    def _ask(self, waiting):
-        """A process: answer the Checks of rounds, until none is pending."""
         limit = max(1, int(self.batch * self.world.placement.pairs
                            / self.world.weight))
-        groups = self._groups(waiting)
-        while groups:
-            yield Together([self._ask_group(group[start:start + limit])
-                            for group in groups
-                            for start in range(0, len(group), limit)],
-                           MESSAGES)
-            groups = self._groups(waiting)
+        yield from self.neighbours.play(playing_together(
+            self.neighbours, [job.round for job in jobs], limit,
+            exchanges.exchanging), partial(self._perform, exchanges))
+        return {job for job in jobs if not job.round.pending}
 
-    def _groups(self, waiting):
-        groups = defaultdict(list)
-        for each in waiting:
-            if isinstance(each.pending, Check):
-                groups[endpoint(each.pending.device)].append(each)
-        # In order, so that a group is cut into the same sets in each pass.
-        return [part for group in groups.values() for part in self._unique(
-            sorted(group, key=attrgetter('partition')))]
-
-    @staticmethod
-    def _unique(group):
-        """
-        Cut a group so that no partition of a device there comes twice.
-        """
-        parts = []
-        for each in group:
-            item = each.pending.device['id'], each.partition
-            part = next((part for part in parts if item not in part), None)
-            if part is None:
-                parts.append(part := {})
-            part[item] = each
-        return [list(part.values()) for part in parts]
-
-    def _ask_group(self, group):
-        asked = []
-        for each in group:
-            # It may have failed since its turn was chosen.
-            if self.neighbours.has_failed(each.pending.device):
-                each.go_on(Answer.REFUSED)
-            else:
-                asked.append(each)
-        if not asked:
-            return
-        found = yield from self.neighbours.ask_node(asked)
-        for each in asked:
-            each.go_on(found if isinstance(found, Answer) else told_of(
-                found, 0, each.pending.device['device'],
-                [each.partition]).about(each.partition))
-
-    def _see_to_rejoined(self):
+    def _see_to_rejoined(self, exchanges):
         """
         A process: begin with the partitions whose neighbour has come back
         (§5.4.3).
@@ -171,12 +175,16 @@ class LightSyncNode(Node):
         if self.now < self._looked + WATCH:
             return
         self._looked = self.now
-        keys = self.neighbours.newly_rejoined()
-        if not keys:
+        neighbours = self.neighbours
+        back = yield from neighbours.play(neighbours.looking_for_rejoined(
+            neighbours.sharing.values()))
+        if not back:
             return
+        keys = {key for node in back
+                for key in (endpoint(node), device_key(node))}
         jobs = [job for job in self._jobs
                 if keys & job.node.neighbour_keys(job.partition)]
-        done = yield from self._check_together(jobs)
+        done = yield from self._check_together(jobs, exchanges)
         self.queue.move_to_head([job for job in jobs if job not in done])
 
     def neighbour_keys(self, partition):

@@ -2,46 +2,66 @@
 """
 A node's knowledge of the other nodes, and its messages to them by LightSync.
 
-The failure table, comparisons, the bytes of messages and the known sets are
-the product's; a message is encoded by its sender, and decoded by its receiver.
+Whom to ask, and what is charged, is the product's engine, and so are the
+bytes of messages; this module encodes and decodes them, and takes the time.
 """
 
-from swift_lightsync.sync.core.comparison import compare, differing_slices
+from swift_lightsync.sync.core.comparison import compare
 from swift_lightsync.sync.core.conversation import (
-    Condition,
-    DeviceState,
+    Told,
     converse,
 )
-from swift_lightsync.sync.core.engine.charging import MAX_NOTIFIED
-from swift_lightsync.sync.core.failure_table import FailureTable
+from swift_lightsync.sync.core.engine.actions import (
+    Failed,
+    Knock,
+    Outcome,
+    Pause,
+    Reply,
+    Together,
+)
+from swift_lightsync.sync.core.engine.asking import MESSAGES
+from swift_lightsync.sync.core.engine.peers import AskDevice, AskNode, Peers
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
-from swift_lightsync.sync.patient_reads import PATIENCE
-from swift_lightsync.sync.sync_batch import MESSAGES
 from swift_lightsync.sync.sync_client import SHORT
-from swift_lightsync.sync.wire import notice, shared_message, sync_message
-from swift_lightsync.sync.wire.known_sets import KnownSets
-from swift_lightsync.sync.wire.notice import Notice
+from swift_lightsync.sync.wire import shared_message, sync_message
 from swift_lightsync.sync.wire.sync_message import Verdict
+from tools.simulation import events
+from tools.simulation.answers import Answers
 from tools.simulation.costs import LIGHTSYNC_HEADS, NOTICE_HEADS, on_wire
+from tools.simulation.failures import Failures
 from tools.simulation.network import Reach
 from tools.simulation.placement import Sample
 
-#: What an attempt without answer is, which key it is charged to, and for how
-#: many exceptions it counts, given ESL: PROTOCOL.md, "Failed neighbours".
-CHARGES = {
-    Reach.REFUSED: (Answer.REFUSED, endpoint, lambda limit: 1),
-    Reach.SILENT: (Answer.TIMEOUT, endpoint,
-                   lambda limit: max(2, -(-limit // 5))),
-    Reach.LOST: (Answer.TIMEOUT, endpoint,
-                 lambda limit: max(2, -(-limit // 5))),
-    Reach.UNANSWERED: (Answer.TIMEOUT, device_key,
-                       lambda limit: max(2, limit)),
-}
+#: What a Reach is to the engine.
+OUTCOMES = {Reach.ANSWERED: Outcome.ANSWERED,
+            Reach.UNMOUNTED: Outcome.ANSWERED,
+            Reach.REFUSED: Outcome.REFUSED, Reach.SILENT: Outcome.SILENT,
+            Reach.LOST: Outcome.SILENT, Reach.UNANSWERED: Outcome.HANGING}
 
 
-class Neighbours:
+class Rounds:
+    """
+    When the rounds of a node's devices were played.
+
+    :param clock: returns the time, seconds
+    """
+
+    def __init__(self, clock):
+        self.clock = clock
+        self._played = {}
+
+    def note_round(self, device):
+        """Note that the rounds of a device are being played."""
+        self._played[device] = self.clock()
+
+    def seconds_since_round(self, device):
+        """Return how long ago they were last played; 0: never."""
+        return self.clock() - self._played.get(device, self.clock())
+
+
+class Neighbours(Peers):
     """
     The neighbours of a node.
 
@@ -51,67 +71,91 @@ class Neighbours:
     def __init__(self, node):
         self.node = node
         self.world = node.world
+
+        def clock():
+            return self.world.events.now
+
+        self.rounds = Rounds(clock)
+        super().__init__(Failures(clock), clock, self.world.rng, self.rounds)
         self.endpoint = endpoint(node.device)
-        self.table = FailureTable()
-        self.known_sets = KnownSets()
-        self.known_shared = KnownSets(decode=SharedSet.decode)
+        self.answers = Answers(node, self.failures, self.rounds)
         self._connected = set()
-        self._notified = set()
-        self._rejoined = {}
+        self._ring = node.ring
 
-    def begin_pass(self):
+    @property
+    def keeps_ring(self):
+        """Whether the ring is still the one that the pass began with."""
+        return self.node.ring is self._ring
+
+    def beginning_pass(self):
+        """Return the engine's process that begins a pass."""
         self._connected.clear()
-        self._notified.clear()
-        self._knock()
-        self._rejoined = dict(self.table.rejoined)
+        self._ring = ring = self.node.ring
+        sharing = (ring.devices[number] for mate in self.node.mates
+                   for number in ring.sharing(mate.number))
+        return self.beginning(
+            {device_key(device): device for device in sharing
+             if endpoint(device) != self.endpoint}, self.node.batch > 1)
 
-    def has_failed(self, device):
-        return (self.table.has_failed(endpoint(device), self.node.now)
-                or self.table.has_failed(device_key(device), self.node.now))
+    def own(self, policy, device):
+        """Return the device of this node that has a name."""
+        return next((mate.device for mate in self.node.mates
+                     if mate.device['device'] == device), None)
 
-    def cannot_reach(self, device, other):
-        return any(
-            self.table.is_reported(endpoint(device), key, self.node.now)
-            for key in (endpoint(other), device_key(other)))
+    def cannot_push(self, node):
+        """Return whether pushes to a device fail: that is not simulated."""
+        return False
 
-    def newly_rejoined(self):
-        """Return the keys that have come back since the last call."""
-        self._knock()
-        new = self.table.rejoined.items() - self._rejoined.items()
-        self._rejoined = dict(self.table.rejoined)
-        return {key for key, _ in new}
-
-    def _sharing(self):
-        """Return a device of each node that shares partitions with ours."""
-        ring = self.node.ring
-        nodes = {endpoint(ring.devices[number]): number
-                 for mate in self.node.mates
-                 for number in ring.sharing(mate.number)}
-        return [number for where, number in nodes.items()
-                if where != self.endpoint]
-
-    def _knock(self):
-        """Check whether nodes that refused connections accept them again."""
-        refusing = self.table.refusing(self.node.now)
-        for number in self._sharing():
-            key = endpoint(self.node.ring.devices[number])
-            if key in refusing and self.world.network.reach(
-                    self.node.number, number) in (Reach.ANSWERED,
-                                                  Reach.UNMOUNTED):
-                self.table.contact(key, self.node.now)
-
-    def ask_node(self, rounds):
+    def play(self, process, perform=None):
         """
-        A process: compare with a node what its devices share with ours.
+        A process: run one of the engine, in the time of the world.
 
-        :param rounds: rounds whose pending Checks are of devices of that node
-        :returns: a SharedTold, or an Answer that holds for all of them
+        :param process: the engine's process
+        :param perform: a function of an action that returns a process, whose
+            result is that of the action
         """
-        device = rounds[0].pending.device
-        conversation = converse({
-            (0, each.pending.device['device'], each.partition):
-            self.world.disks.root(each.node.number, each.partition)
-            for each in rounds})
+        perform, result = perform or self.perform, None
+        while True:
+            try:
+                action = process.send(result)
+            except StopIteration as end:
+                return end.value
+            result = None
+            if isinstance(action, Pause):
+                yield action.seconds
+            elif isinstance(action, Together):
+                yield events.Together([
+                    self.play(each, perform) for each in action.processes],
+                    action.limit)
+            else:
+                result = yield from perform(action)
+
+    def perform(self, action):
+        """A process: perform an action, and return its result."""
+        if isinstance(action, tuple):
+            method, *args = action
+            return (yield from method(*args))
+        if isinstance(action, AskNode):
+            return (yield from self._ask_node(action))
+        if isinstance(action, AskDevice):
+            return (yield from self._ask_device(action))
+        if isinstance(action, Knock):
+            return self.reply(self.world.network.reach(
+                self.node.number, action.node['id']))
+        assert isinstance(action, Failed)
+        for device in action.others if action.notice else ():
+            self.world.events.spawn(self._notify_one(
+                device['id'], action.notice.encode()))
+
+    @staticmethod
+    def reply(reach, value=None):
+        """Return what a Reach is to the engine."""
+        return Reply(OUTCOMES[reach], value, Answer.UNMOUNTED
+                     if reach is Reach.UNMOUNTED else None)
+
+    def _ask_node(self, action):
+        """A process: compare with a node what its devices share with ours."""
+        conversation = converse(action.roots)
         sample = Sample(self.world.weight, self.world.placement.pairs,
                         MESSAGES)
         reply = None
@@ -119,9 +163,9 @@ class Neighbours:
             try:
                 asked = conversation.send(reply)
             except StopIteration as end:
-                return end.value
-            reply = yield from self._shared_reply(device, asked, sample)
-            if isinstance(reply, Answer):
+                return Reply(Outcome.ANSWERED, end.value)
+            reply = yield from self._shared_reply(action.node, asked, sample)
+            if isinstance(reply, Reply):
                 return reply
 
     def _shared_reply(self, device, asked, sample):
@@ -137,7 +181,7 @@ class Neighbours:
                 # The node is there, and tells of all its devices.
                 reach, seconds = Reach.ANSWERED, self.world.network.latency
             if reach in (Reach.ANSWERED, Reach.UNANSWERED):
-                data, work = peer.neighbours.take_shared(
+                data, work = peer.neighbours.answers.take_shared(
                     self.endpoint, data, sample.messages)
                 verdict, reply = shared_message.decode_reply(
                     data, len(asked.roots), len(items.devices))
@@ -150,71 +194,28 @@ class Neighbours:
             reach, seconds = self.in_time(reach, seconds, work)
             yield seconds * (1 if reach in (Reach.SILENT, Reach.REFUSED)
                              else sample.turns)
-            answer = self.charge(device, reach, endpoint)
-            if answer:
-                return answer
+            if reach is not Reach.ANSWERED:
+                return self.reply(reach)
             if verdict is not Verdict.UNKNOWN_SET:
                 return reply
         raise AssertionError('the set is unknown where it was just sent')
 
-    def take_shared(self, sender, data, messages):
-        """Answer a question of a conversation; as :meth:`take_roots`."""
-        world = self.world
-        self._hear_of(sender)
-        message = shared_message.decode_question(data)
-        seconds = world.network.work(self.node.number, world.costs.message)
-        items = self.known_shared.find(message)
-        if items is None:
-            return shared_message.encode_reply(Verdict.UNKNOWN_SET), seconds
-        mates = {mate.device['device']: mate for mate in self.node.mates}
-        each, roots, states, took = world.costs.fingerprint, {}, {}, {}
-        for item in items:
-            _, device, partition = item
-            node = mates[device]
-            if not world.network.is_live(node.number):
-                states[device] = DeviceState(Condition.UNMOUNTED)
-            elif took.get(device, 0) > PATIENCE:
-                states[device] = DeviceState(Condition.NOT_YET, PATIENCE)
-            else:
-                roots[item] = world.disks.root(node.number, partition)
-                took[device] = took.get(device, 0) + (
-                    node.hash(partition) + world.network.work(
-                        node.number, each * world.weight)) / messages
-        told = [states.get(device, DeviceState(Condition.READY))
-                for device in items.devices]
-        seconds += max(took.values(), default=0)
-        if states:
-            return shared_message.encode_reply(
-                Verdict.NOT_YET, (), told), seconds
-        return shared_message.encode_reply(
-            Verdict.COMPARED, differing_slices(items, message.roots, roots),
-            told), seconds
-
-    def _hear_of(self, sender):
-        if self.table.has_failed(sender, self.node.now):
-            self.table.hint(sender, self.node.now)
-
-    def ask(self, node, device, partitions):
-        """
-        A process: send the roots of partitions of a device to a neighbour.
-
-        :returns: an Answer, and the partitions that differ
-        """
-        comparison = compare({
-            partition: self.world.disks.root(node.number, partition)
-            for partition in partitions})
+    def _ask_device(self, action):
+        """A process: send the roots of partitions to a device."""
+        comparison = compare(action.roots)
         sample = Sample(self.world.weight, self.world.weight)
         outcome = None
         while True:
             try:
                 asked = comparison.send(outcome)
             except StopIteration as end:
-                differing = end.value.differing
-                return (Answer.DIFFER if differing else Answer.MATCH,
-                        differing)
-            outcome = yield from self._differing(device, asked, sample)
-            if isinstance(outcome, Answer):
-                return outcome, set()
+                found = end.value
+                return Reply(Outcome.ANSWERED, Told(
+                    Answer.DIFFER if found.differing else Answer.MATCH,
+                    found.differing, None, found.unread))
+            outcome = yield from self._differing(action.node, asked, sample)
+            if isinstance(outcome, Reply):
+                return outcome
 
     def _differing(self, device, asked, sample):
         partitions = asked.partitions
@@ -226,7 +227,7 @@ class Neighbours:
             reach, seconds = self.reach(device)
             work = 0.0
             if reach in (Reach.ANSWERED, Reach.UNANSWERED):
-                reply, work = peer.neighbours.take_roots(
+                reply, work = peer.neighbours.answers.take_roots(
                     peer, self.endpoint, data, sample.messages)
                 verdict, differing = sync_message.decode_reply(
                     reply, len(asked.roots))
@@ -238,11 +239,11 @@ class Neighbours:
             # One that was lost by chance is one of many alike.
             yield seconds * (1 if reach in (Reach.SILENT, Reach.REFUSED)
                              else sample.turns)
-            answer = self.charge(device, reach)
-            if answer:
-                return answer
+            if reach is not Reach.ANSWERED:
+                return self.reply(reach)
             if verdict is Verdict.NOT_YET:
-                return Answer.NOT_YET
+                return Reply(Outcome.ANSWERED, refusal=Answer.NOT_YET,
+                             wait=differing[0])
             if verdict is Verdict.COMPARED:
                 return differing
         raise AssertionError('the set is unknown where it was just sent')
@@ -280,40 +281,6 @@ class Neighbours:
                     'LIGHTSYNC', self.node.number, other, on_wire(
                         LIGHTSYNC_HEADS, request, answer, kept), number)
 
-    def charge(self, device, reach, hanging_key=device_key):
-        """
-        Update the failure table with the outcome of a request.
-
-        :param hanging_key: what is charged if no answer comes
-        :returns: the outcome as an Answer, or None if it was answered
-        """
-        now = self.node.now
-        if reach in (Reach.ANSWERED, Reach.UNMOUNTED):
-            self.table.contact(endpoint(device), now)
-            self.table.contact(device_key(device), now)
-            return Answer.UNMOUNTED if reach is Reach.UNMOUNTED else None
-        answer, key_of, weight_of = CHARGES[reach]
-        if key_of is device_key:
-            key_of = hanging_key
-        key, weight = key_of(device), weight_of(self.table.limit)
-        failed = self.table.record(key, now, weight)
-        if (failed or weight > 1) and key not in self._notified:
-            self._notified.add(key)
-            self._notify(Notice(self.endpoint, key))
-        return answer
-
-    def _notify(self, message):
-        """Tell the nodes of the closed rings (§5.4.2)."""
-        ring = self.node.ring
-        others = [number for number in self._sharing()
-                  if not self.has_failed(ring.devices[number])
-                  and endpoint(ring.devices[number]) not in (
-                      message.reporter, message.failed[:2])]
-        for number in self.world.rng.sample(
-                others, min(len(others), MAX_NOTIFIED)):
-            self.world.events.spawn(self._notify_one(number,
-                                                     message.encode()))
-
     def _notify_one(self, number, data):
         reach, seconds = self.node.attempt(number,
                                            self.world.costs.conn_timeout)
@@ -322,35 +289,4 @@ class Neighbours:
             self.world.network.count(
                 'notice', self.node.number, number, on_wire(
                     NOTICE_HEADS, len(data), 0, kept=False))
-            self.world.nodes[number].neighbours.take_notice(data)
-
-    def take_notice(self, data):
-        taken = notice.decode(data)
-        self.table.report(taken.reporter, taken.failed, self.node.now)
-
-    def take_roots(self, node, sender, data, messages):
-        """
-        Answer a sync message, as the object-server does.
-
-        :param node: the device that is asked
-        :param sender: the endpoint of the node that sent it
-        :param messages: how many messages this one stands for
-        :returns: the reply, and the seconds that it takes
-        """
-        world, number = self.world, node.number
-        self._hear_of(sender)
-        message = sync_message.decode_roots(data)
-        seconds = world.network.work(number, world.costs.message)
-        partitions = self.known_sets.find(message)
-        if partitions is None:
-            return sync_message.encode_reply(Verdict.UNKNOWN_SET), seconds
-        roots, until = {}, seconds + PATIENCE
-        for partition in partitions:
-            if seconds > until:
-                return sync_message.encode_reply(
-                    Verdict.NOT_YET, [1]), seconds
-            roots[partition] = world.disks.root(number, partition)
-            seconds += node.hash(partition) / messages
-        return (sync_message.encode_reply(
-            Verdict.COMPARED, differing_slices(
-                partitions, message.roots, roots)), seconds)
+            self.world.nodes[number].neighbours.answers.take_notice(data)

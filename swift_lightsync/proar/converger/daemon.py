@@ -48,8 +48,9 @@ from swift_lightsync.proar.lag import FILE, forget, recorded
 from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
-#: seconds from an event to the look for all that have come
-TICK = 0.05
+#: seconds from an event to the look for all that have come; and between two
+#: looks, so that what comes in a row is pushed together
+TICK, BETWEEN = 0.05, 0.2
 #: ... and at rings, and for telling how far all are
 REPORT = 1.0
 #: ... and for telling it again though nothing has changed
@@ -167,9 +168,10 @@ class ObjectConverger(Daemon):
         for device in self.devices:
             device.start()
         self.rounds.start()
-        report_at = 0.0
+        report_at = looked_at = 0.0
         while True:
             try:
+                looked_at = time.monotonic()
                 self.notice_events()
                 if time.monotonic() >= report_at:
                     report_at = time.monotonic() + REPORT
@@ -180,8 +182,7 @@ class ObjectConverger(Daemon):
             except (Exception, Timeout):
                 # Nothing is lost: the next look sees the same.
                 self.logger.exception_of('follow', 'Unable to follow the logs')
-            # What comes meanwhile is pushed together.
-            sleep(TICK)
+            sleep(max(TICK, looked_at + BETWEEN - time.monotonic()))
 
     def _load_rings(self):
         for policy in self.policies:

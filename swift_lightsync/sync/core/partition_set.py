@@ -75,6 +75,18 @@ class ItemSet(tuple[_Item, ...]):
         return [self[start:start + length]
                 for start in range(0, len(self), length)]
 
+    @staticmethod
+    def check_count(count: int) -> None:
+        """
+        Check how many items a set is said to have, before it is decoded.
+
+        :param count: how many
+        :raises PartitionSetError: if they are too many
+        """
+        if count > MAX_PARTITIONS:
+            raise PartitionSetError('%d partitions, at most %d'
+                                    % (count, MAX_PARTITIONS))
+
 
 class PartitionSet(ItemSet[int]):
     """Partition numbers, ascending, each once."""
@@ -103,9 +115,7 @@ class PartitionSet(ItemSet[int]):
         :returns: the set
         :raises PartitionSetError: if they encode no set of that size
         """
-        if count > MAX_PARTITIONS:
-            raise PartitionSetError('%d partitions, at most %d'
-                                    % (count, MAX_PARTITIONS))
+        cls.check_count(count)
         if not count <= len(data) <= count * LONGEST:
             raise PartitionSetError('%d bytes for %d partitions'
                                     % (len(data), count))

@@ -10,7 +10,6 @@ from collections import defaultdict
 from functools import cached_property
 
 from swift_lightsync.sync.core.partition_set import (
-    MAX_PARTITIONS,
     ItemSet,
     PartitionSet,
     PartitionSetError,
@@ -57,9 +56,7 @@ class SharedSet(ItemSet[SharedItem]):
         :returns: the set
         :raises PartitionSetError: if they encode no set of that size
         """
-        if count > MAX_PARTITIONS:
-            raise PartitionSetError('%d partitions, at most %d'
-                                    % (count, MAX_PARTITIONS))
+        cls.check_count(count)
         items: list[SharedItem] = []
         at = 0
         while at < len(data):

@@ -10,8 +10,8 @@ can run the same rounds.
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Union
+from enum import Enum, IntEnum
+from typing import Any, Optional, Union
 
 from swift_lightsync.sync.core.replica_ring import RingDevice
 
@@ -51,13 +51,23 @@ class Exchange:
     Compares suffix by suffix with each of the devices, and pushes what it
     lacks.
 
-    Its outcome is True if all went well, or was put off to a later pass.
+    Its outcome is an :class:`Exchanged`.
     """
     __slots__ = ('devices',)
     devices: tuple[RingDevice, ...]
 
 
-#: What a round wants done. What is sent back is an Answer or a bool.
+class Exchanged(IntEnum):
+    """The outcome of an exchange; a bool will do where nothing is known."""
+    #: Something went wrong.
+    FAILED = False
+    #: All went well, or was put off to a later pass.
+    DONE = True
+    #: All went well, and something was pushed.
+    PUSHED = 2
+
+
+#: What a round wants done. What is sent back is an Answer or an Exchanged.
 Action = Union[Check, Exchange]
 Round = Generator[Action, Any, None]
 
@@ -99,7 +109,8 @@ def _nobody(*devices: RingDevice) -> bool:
 def sync_round(clockwise: Iterable[RingDevice],
                has_failed: Callable[[RingDevice], bool],
                is_cut: Callable[[RingDevice, RingDevice], bool] = _nobody,
-               hand_offs: Iterable[RingDevice] = ()) -> Round:
+               hand_offs: Iterable[RingDevice] = (),
+               region: Optional[int] = None) -> Round:
     """
     Go round the replica ring until a neighbour holds what we hold.
 
@@ -113,6 +124,9 @@ def sync_round(clockwise: Iterable[RingDevice],
        it, this round continues with that device.
     5. One that is busy is left to the next pass. ``is_cut`` says when it has
        been for too long.
+    6. What had to be pushed may be lacking further on: the round goes on
+       until a device lacks nothing. Of another region one device is pushed
+       to.
 
     :param clockwise: the other devices of the ring, as from
         ``replica_ring.clockwise``
@@ -121,21 +135,32 @@ def sync_round(clockwise: Iterable[RingDevice],
         the second through the first
     :param hand_offs: the devices that stand in for devices that are not
         mounted, in order
+    :param region: of the device that plays the round; None: all are in one
     :returns: a generator of actions, which is sent their outcomes
     """
     to_replace = 0
-    agreed = None
+    agreed, is_spreading = None, False
+    crossed: set[Any] = set()
     for device in clockwise:
-        if agreed and not to_replace and not is_cut(agreed, device):
+        if agreed and not is_spreading and not to_replace \
+                and not is_cut(agreed, device):
             break
-        if has_failed(device):
+        if has_failed(device) or device.get('region') in crossed:
             continue
         following = NEXT[(yield Check(device))]
+        outcome = Exchanged.DONE if following in _SETTLED else (
+            Exchanged.FAILED)
         if following is Next.REPLACE:
             to_replace += 1
-        elif following in _SETTLED or (
-                following is Next.EXCHANGE and (yield Exchange((device,)))):
+        elif following is Next.EXCHANGE:
+            outcome = yield Exchange((device,))
+        if outcome:
             agreed = device
+            if following is not Next.POSTPONE:
+                is_spreading = outcome == Exchanged.PUSHED
+        if outcome == Exchanged.PUSHED and region not in (
+                None, device.get('region')):
+            crossed.add(device['region'])
     stand_ins = iter(hand_offs if to_replace else ())
     while to_replace:
         stand_in = next(stand_ins, None)

@@ -179,6 +179,11 @@ class Progress:
         return self.point != before
 
     @property
+    def is_begun(self) -> bool:
+        """Whether rows beyond the point have been seen."""
+        return bool(self._rows)
+
+    @property
     def end(self) -> int:
         """The ROWID of the last row that was seen."""
         return max(self._rows, default=self.point)

@@ -117,9 +117,9 @@ class Follower:
         self._queue: Deque[Any] = deque()
         # Whether there may be more than the queue had room for.
         self._more = False
-        # What the files were when all was looked at, and when it was only
-        # noted; None: never.
-        self._looked_at: Any = None
+        #: what the files were when all was looked at; None: never
+        self.looked_at: Any = None
+        # The same of when it was only noted.
         self._noted: Any = None
 
     @property
@@ -132,6 +132,13 @@ class Follower:
         """Whether there is more to do, now or once something has ended."""
         return bool(self._queue) or self._more
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether all is done and stored of what was looked at."""
+        return self.looked_at is not None and not (
+            self._queue or self._more or self.progress.is_begun) and \
+            self._saved == self.progress.point
+
     def look(self, state: Any, now: float) -> None:
         """
         Look for the rows that are due, unless nothing can have changed.
@@ -141,13 +148,13 @@ class Follower:
         """
         if now < self._task.backoff.until:
             self._queue.clear()
-            self._more, self._looked_at = False, None
+            self._more, self.looked_at = False, None
             self._note(state)
         elif not self._queue and (
-                self._more or state is None or state != self._looked_at
+                self._more or state is None or state != self.looked_at
                 or now >= self.progress.due_at):
             self._read(now)
-            self._looked_at = state
+            self.looked_at = state
 
     def read_on(self, now: float) -> None:
         """Look for what the queue had no room for before."""

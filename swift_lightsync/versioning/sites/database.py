@@ -37,6 +37,7 @@ from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE
 from swift_lightsync.versioning.core.version import Version
 from swift_lightsync.versioning.server.row_table import Container, RowTable
+from swift_lightsync.versioning.sites.directories import state_of
 
 #: What a broker raises when a database is gone, locked or damaged.
 BROKER_ERRORS = (DatabaseError, LockTimeout, OSError)
@@ -293,14 +294,3 @@ class Database:
             if broker.get_max_row() == self._last_row:
                 self.quiet = state
         return True
-
-
-def state_of(directory):
-    """Return a value that changes whenever a database there is written."""
-    state = []
-    with os.scandir(directory) as files:
-        for each in files:
-            if each.name.endswith(('.db', '.db.pending')):
-                found = each.stat()
-                state.append((each.name, found.st_mtime_ns, found.st_size))
-    return tuple(sorted(state))

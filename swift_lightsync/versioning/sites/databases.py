@@ -7,11 +7,12 @@ older than versioning.
 
 import math
 import os
+import random
 import time
 from collections import namedtuple
 
 from swift.common.concurrency import sleep
-from swift.common.utils import audit_location_generator, ismount
+from swift.common.utils import audit_location_generator
 from swift.container.backend import DATADIR, ContainerBroker
 
 from swift_lightsync.versioning.core.keys import RESERVED, user_container
@@ -20,6 +21,10 @@ from swift_lightsync.versioning.sites.database import (
     Database,
     closed_after,
     described,
+)
+from swift_lightsync.versioning.sites.directories import (
+    YIELD,
+    Above,
     state_of,
 )
 
@@ -27,12 +32,10 @@ from swift_lightsync.versioning.sites.database import (
 ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
 #: Seconds, more than those between two ticks of a file system's clock.
 TICK = 0.1
-#: Seconds after which a directory that was made has its database.
-MADE = 5.0
-#: Of the time, looks for new databases take one part in so many.
-SHARE = 100
-#: Directories that are looked at, or scanned, without a pause.
-YIELD = 500
+#: Seconds for which a directory that is as old as it was is not looked into,
+#: and at most twice as many.
+QUIET = 15.0
+#: Directories that are scanned without a pause.
 SCANNED = 20
 
 _Looked = namedtuple('_Looked', 'state followed')
@@ -62,10 +65,11 @@ class Databases:
         # By directory: what was scanned; the state of its files, and of rows.
         self._looked = {}
         self._states = {}
+        # When those were changed that had nothing in a pending file, and until
+        # when that is believed.
+        self._quiet = {}
         self._refreshed = None
-        # Of the directories above: when each was changed, and what it has.
-        self._above = {}
-        self._next_look = 0.0
+        self._above = Above(devices, mount_check)
         # Of the containers of shards, as they were said to be in this scan.
         self._modes = {}
 
@@ -86,8 +90,18 @@ class Databases:
                 sleep(0)
 
     def _refresh(self, directory, followed):
+        changed, until = self._quiet.pop(directory, (0, 0))
         try:
+            # SQLite makes a journal there and removes it with each commit.
+            above = os.stat(directory).st_mtime
+            if above == changed and time.monotonic() < until:
+                self._quiet[directory] = changed, until
+                return
             found = state_of(directory)
+            if above < time.time() - TICK and not any(
+                    name.endswith('.pending') for name, _, _ in found):
+                self._quiet[directory] = above, time.monotonic() + \
+                    QUIET * (1 + random.random())
         except OSError:
             found = None
         before = self._states.get(directory)
@@ -150,7 +164,8 @@ class Databases:
         """
         Look for databases that are new, gone or versioned since the last scan.
         """
-        there, self._modes, self._above = {}, {}, {}
+        there, self._modes = {}, {}
+        self._above.forget()
         for path, device, _ in audit_location_generator(
                 self.devices, DATADIR, '.db', mount_check=self.mount_check,
                 logger=self.logger):
@@ -158,6 +173,7 @@ class Databases:
         for directory in set(self._looked) - set(there):
             del self._looked[directory]
             self._states.pop(directory, None)
+            self._quiet.pop(directory, None)
         for number, (directory, device) in enumerate(there.items()):
             if number % SCANNED == SCANNED - 1:
                 sleep(0)
@@ -168,48 +184,9 @@ class Databases:
                 self.logger.warning('%s is left out: %s', directory, err)
 
     def look_for_new(self):
-        """
-        Look for databases that were made since the last scan, where the
-        times of the directories above say that there may be some.
-        """
-        begin = time.monotonic()
-        if begin < self._next_look:
-            return
+        """Look for databases that were made since the last scan."""
         self._modes = {}
-        number = 0
-        for device in os.listdir(self.devices):
-            top = os.path.join(self.devices, device)
-            if self.mount_check and not ismount(top):
-                continue
-            partitions, _ = self._children(os.path.join(top, DATADIR))
-            for partition in partitions:
-                for suffix in self._children(partition)[0]:
-                    number += 1
-                    if number % YIELD == 0:
-                        sleep(0)
-                    found, is_changed = self._children(suffix)
-                    if is_changed:
-                        self._look_at_new(found, device)
-        self._next_look = begin + SHARE * (time.monotonic() - begin)
-
-    def _children(self, path):
-        """
-        Return what is in a directory, and whether some of it may be new.
-        """
-        before, found = self._above.get(path, (None, []))
-        try:
-            changed = os.stat(path).st_mtime
-            if changed == before:
-                return found, False
-            found = [os.path.join(path, name) for name in os.listdir(path)]
-        except OSError:
-            return [], False
-        self._above[path] = changed if changed < time.time() - MADE \
-            else None, found
-        return found, True
-
-    def _look_at_new(self, directories, device):
-        for directory in directories:
+        for directory, device in self._above.changed():
             try:
                 if directory not in self._looked and state_of(directory):
                     self._look(directory, device)

@@ -2,7 +2,7 @@
 """Takes a task through all databases; no task waits for another."""
 
 import time
-from typing import Dict, List
+from typing import Any, Dict, List
 
 from swift.common.concurrency import Empty, LightQueue, Timeout, sleep
 
@@ -40,6 +40,8 @@ class TaskRunner:
         # By the databases' ids; those that have more to do now.
         self._followers: Dict[str, Follower] = {}
         self._active: List[Follower] = []
+        # Of those that have nothing to do: the state in which that was so.
+        self._idle: Dict[str, Any] = {}
         # When each account had its last turn.
         self._turns: Dict[str, int] = {}
         # Something has ended.
@@ -78,18 +80,25 @@ class TaskRunner:
         for directory, database in self.databases.followed(
                 self.task.of_hidden):
             ids.add(database.id)
-            self._guarded(database, self._look, directory, database, now,
-                          ready)
+            state = self.databases.state(directory)
+            if state is not None and self._idle.get(database.id) == state:
+                continue
+            self._idle.pop(database.id, None)
+            self._guarded(database, self._look, state, database, now, ready)
             if len(ready) >= READY:
                 self._start(ready)
                 ready = []
         for known in set(self._followers) - ids:
             del self._followers[known]
-        self._active = [each for each in self._followers.values()
-                        if each.has_more]
+            self._idle.pop(known, None)
+        busy = [each for known, each in self._followers.items()
+                if known not in self._idle]
+        self._active = [each for each in busy if each.has_more]
         self._go_on(now)
-        for follower in self._followers.values():
+        for follower in busy:
             self._guarded(follower.database, follower.save)
+            if follower.is_idle:
+                self._idle[follower.database.id] = follower.looked_at
         return bool(self._active)
 
     def _go_on(self, now):
@@ -107,12 +116,12 @@ class TaskRunner:
             (lag.oldest for lag in lags if lag.oldest is not None),
             default=None))
 
-    def _look(self, directory, database, now, ready):
+    def _look(self, state, database, now, ready):
         follower = self._followers.get(database.id)
         if follower is None:
             follower = self._followers[database.id] = Follower(
                 self.task, database, self._options, self._now, self._ended)
-        follower.look(self.databases.state(directory), now)
+        follower.look(state, now)
         if follower.is_ready:
             ready.append(follower)
 

@@ -20,6 +20,7 @@ from tests.unit.losf.kv_world import (
     KVTest,
     World,
     bytes_of,
+    wait_for,
 )
 
 
@@ -216,6 +217,7 @@ class TestRecovery(FragmentTest):
         files = self.files()
         self.assertEqual(3, len(files))
         self.lose_index()
+        wait_for(self.files, 'the index is made anew')
         self.assertEqual(files, self.files())
 
     def test_suffix_hashes_are_those_of_stock_swift(self):

@@ -67,7 +67,7 @@ class TestIndexProto(unittest.TestCase):
         for call in calls:
             self.assertIsNotNone(handler.service(_Details(
                 '/losf.Index/%s' % call.name)))
-        self.assertEqual(13, len(calls))
+        self.assertEqual(14, len(calls))
 
 
 class _Details:

@@ -32,6 +32,8 @@ class FakeStore:
         self.asked.append('hash')
         return list(self.files.get(object_hash, {}).items())
 
+    ask_for_hash = list_hash
+
     def has_files(self, partition, suffix):
         self.asked.append('has')
         return any(self.files.values())

@@ -23,6 +23,7 @@ from tests.unit.losf.kv_world import (
     KVTest,
     World,
     bytes_of,
+    wait_for,
     watched_hub,
 )
 
@@ -114,10 +115,12 @@ class TestVerbs(KVTest):
             return call(channel, method, message)
         self.assert_status(201, 'PUT', name='makes-volumes')
         self.assert_status(204, 'DELETE', name='makes-volumes')
+        wait_for(lambda: self.store().known_files(1, '0' * 32) is not None,
+                 'the table is there')
         with mock.patch.object(Channel, 'call', counted):
-            for verb, most in (('PUT', 2), ('GET', 1), ('HEAD', 1),
-                               ('POST', 2), ('GET', 1), ('HEAD', 1),
-                               ('POST', 3), ('PUT', 4), ('DELETE', 3)):
+            for verb, most in (('PUT', 1), ('GET', 0), ('HEAD', 0),
+                               ('POST', 1), ('GET', 0), ('HEAD', 0),
+                               ('POST', 1), ('PUT', 1), ('DELETE', 1)):
                 calls.clear()
                 self.request(verb, body=b'x' if verb == 'PUT' else b'')
                 self.assertLessEqual(len(calls), most, (verb, calls))
@@ -179,7 +182,9 @@ class TestWriter(KVTest):
     def test_a_cleanup_that_fails_fails_no_put(self):
         self.write(b'old', 1)
         with mock.patch.object(self.store(), 'remove',
-                               side_effect=IndexUnavailable('away')):
+                               side_effect=IndexUnavailable('away')), \
+                mock.patch.object(self.store(), 'known_files',
+                                  return_value=None):
             self.write(b'new', 2)
         self.assertEqual(b'new', self.request('GET').body)
         self.assertEqual(2, len(self.files()))

@@ -135,6 +135,20 @@ class TestRecovery(RecoveryTest):
         self.assertEqual([(durable, location)],
                          index.reader.list_hash(PARTITION, HASH))
 
+    def test_of_two_copies_of_a_fragment_the_durable_one_stays(self):
+        durable = FRAGMENT.replace('.data', '#d.data')
+        index = self.open_index()
+        location = self.put(index, FRAGMENT)
+        self.clock -= 1  # as the compactor copies it
+        self.write(FRAGMENT, number=3)
+        mark_durable(self.layout, location)
+        index.rename(PARTITION, HASH, FRAGMENT, durable)
+        self.crash(index)
+        index = self.recover()
+        self.assertEqual([(durable, location)],
+                         index.reader.list_hash(PARTITION, HASH))
+        self.assert_counted(index)
+
     def test_of_two_of_one_name_the_one_written_later_stays(self):
         for numbers in ((3, 4), (6, 5)):
             name = '17000000%02d.00001.data' % numbers[0]

@@ -6,8 +6,14 @@ from unittest import mock
 
 from swift.common import utils
 
+import swift_lightsync
 from swift_lightsync.common.options import OptionError
-from swift_lightsync.proar.regions import regions_of
+from swift_lightsync.proar.regions import (
+    NAME,
+    SECTION,
+    parse,
+    regions_of,
+)
 from tests.unit.sync.fixtures import SwiftTestCase
 
 
@@ -37,3 +43,13 @@ class TestRegions(SwiftTestCase):
                     '0 to 11' % (number, value)):
                 self.of('[primary-role-writes:0]\n'
                         'primary_role_regions = %s' % value, number)
+
+    def test_the_sample_has_the_option_with_its_default(self):
+        with open(os.path.join(os.path.dirname(os.path.dirname(
+                swift_lightsync.__file__)), 'etc',
+                'swift.conf-sample')) as sample:
+            lines = sample.read().splitlines()
+        self.assertIn('[%s]' % (SECTION % 1), lines)
+        self.assertEqual(['# %s =' % NAME], [
+            line for line in lines if NAME in line])
+        self.assertEqual(frozenset(), parse(''))

@@ -88,7 +88,7 @@ class RolloutCase(VouchedCase):
         self.addCleanup(app.watchdog.kill)
         return app
 
-    def vouch(self, *numbers):
+    def vouch(self, *numbers, how='ask_all'):
         self.at += 1
         if 'rings' not in self.__dict__:
             return
@@ -102,7 +102,7 @@ class RolloutCase(VouchedCase):
                     lambda asker=asker: [asker], self.seconds, self.logger)
             policy, rounds = self.rounds[number]
             policy.object_ring = self.of_server[number]
-            rounds.ask_all()
+            getattr(rounds, how)()
 
     def settle(self):
         """As long as promises stand, and a round of questions thereafter."""
@@ -208,7 +208,7 @@ class TestRollout(RolloutCase):
         written = b'first'
         for number in range(25):
             kind = chance.choice(('server', 'proxy', 'write', 'read', 'read',
-                                  'vouch', 'time', 'converge'))
+                                  'vouch', 'look', 'time', 'converge'))
             if kind == 'server':
                 self.of_server[chance.randrange(4)] = self.rings[1]
             elif kind == 'proxy':
@@ -220,6 +220,8 @@ class TestRollout(RolloutCase):
                 self.assertEqual(written, self.read(chance.randrange(2)))
             elif kind == 'vouch':
                 self.vouch(chance.randrange(4))
+            elif kind == 'look':
+                self.vouch(chance.randrange(4), how='ask_those_needed')
             elif kind == 'time':
                 self.at += int(chance.random() * 2 * self.seconds * 1e9)
             else:

@@ -13,7 +13,7 @@ from swift.common.utils import Timestamp
 from swift.obj import ssync_sender
 from swift.obj.diskfile import get_part_path, read_metadata
 
-from swift_lightsync.sync.exchange_batch import ExchangeBatch
+from swift_lightsync.sync.core.engine.exchanging import Exchanging
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import ring_of_parts, wait_for
@@ -198,7 +198,8 @@ class ExchangeTestCase(ClusterTestCase):
 
     @contextlib.contextmanager
     def one_by_one(self):
-        with mock.patch.object(ExchangeBatch, 'run'):
+        with mock.patch.object(Exchanging, 'running',
+                               side_effect=lambda *args: iter(())):
             yield
 
     def make_a_bit_of_everything(self):

@@ -8,6 +8,7 @@ from unittest import mock
 from swift.common.utils import Timestamp
 
 from swift_lightsync.sync import exchange_batch
+from swift_lightsync.sync.core.engine.exchanging import Exchanging
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from tests.unit.sync.exchanges import (
     NOW,
@@ -118,7 +119,7 @@ class Exchanges:
 
     def test_a_put_during_the_exchange_is_found_by_the_next_pass(self):
         self.put_all()
-        differing, push = ExchangeBatch._differing, ExchangeBatch._push
+        differing, push = ExchangeBatch._differing, Exchanging._push
 
         def put():
             steps.number += 1
@@ -135,16 +136,16 @@ class Exchanges:
             return found
 
         def after_push(batch, *args):
-            done = push(batch, *args)
+            done = yield from push(batch, *args)
             put()
             return done
 
         def steps():
-            for name, method in (('_differing', before_hashing),
-                                 ('_differing', after_hashing),
-                                 ('_push', after_push)):
-                yield method.__name__, mock.patch.object(
-                    ExchangeBatch, name, method)
+            for owner, name, method in (
+                    (ExchangeBatch, '_differing', before_hashing),
+                    (ExchangeBatch, '_differing', after_hashing),
+                    (Exchanging, '_push', after_push)):
+                yield method.__name__, mock.patch.object(owner, name, method)
             for what in ['suffixes'] + self.after_hashes:
                 yield 'before ' + what, Meddler(self.nodes[1], what, put)
                 yield 'after ' + what, Meddler(
@@ -212,20 +213,21 @@ class TestManyNeighbours(RsyncTestCase):
             self):
         for concurrency, expected in (1, 1), (4, 3):
             running, most = [], []
-            original = ExchangeBatch._exchange
+            original = Exchanging._exchange
 
-            def exchange(batch, node, rounds):
+            def exchange(exchanging, batch):
+                node = batch.node
                 running.append(node)
                 most.append(len(running))
                 wait_for(lambda: max(most) >= expected, 'exchanges at once')
                 try:
-                    return original(batch, node, rounds)
+                    return (yield from original(exchanging, batch))
                 finally:
                     running.remove(node)
 
             self.put_all('o', 1 + concurrency, [0])
             self.daemons[0].concurrency = concurrency
-            with mock.patch.object(ExchangeBatch, '_exchange', exchange):
+            with mock.patch.object(Exchanging, '_exchange', exchange):
                 stats = self.run_pass(0)
             self.assertEqual(expected, max(most))
             self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)

@@ -8,7 +8,7 @@ from hashlib import md5
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swift_lightsync.sync import exchange_batch
+from swift_lightsync.sync.core.engine import exchanging
 from swift_lightsync.sync.wire.exchange_message import (
     MAX_PARTITIONS,
     MAX_REHASH_BYTES,
@@ -122,7 +122,7 @@ class TestSizes(unittest.TestCase):
         # 64 partitions with all suffixes: more than a sender asks for.
         full = {'%03x' % number: 'a' * 32 for number in range(4096)}
         data = encode_suffix_hashes(
-            {number: full for number in range(exchange_batch.PARTITIONS)})
+            {number: full for number in range(exchanging.PARTITIONS)})
         self.assertEqual(FRAME + 64 * (6 + 4096 * 18), len(data))
         self.assertLess(len(data), MAX_BYTES)
         self.assertEqual(64, len(decode_suffix_hashes(data, range(64))))
@@ -130,8 +130,8 @@ class TestSizes(unittest.TestCase):
     def test_the_longest_rehash_of_a_batch_can_be_read(self):
         # All partitions of a batch but one are within its limit; that one
         # is alone if it is not.
-        share = exchange_batch.SUFFIXES // exchange_batch.PARTITIONS
-        for partitions, each in ((exchange_batch.PARTITIONS, share),
+        share = exchanging.SUFFIXES // exchanging.PARTITIONS
+        for partitions, each in ((exchanging.PARTITIONS, share),
                                  (1, 4096), (2, 4096)):
             data = encode_rehash({
                 number: ['%03x' % suffix for suffix in range(each)]

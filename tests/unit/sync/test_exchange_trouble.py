@@ -12,6 +12,7 @@ from swift.common.utils import hash_path, lock_path
 from swift.obj.replicator import ObjectReplicator
 
 from swift_lightsync.sync import missing_message
+from swift_lightsync.sync.core.engine.exchanging import Exchanging
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.pushing import push_keys
@@ -132,14 +133,14 @@ class Trouble:
             self.addCleanup(listener.close)
             timed_out.append(listener)
 
-        original = ExchangeBatch.run
+        original = Exchanging.running
 
-        def run(batch):
+        def run(*args):
             if not timed_out:
                 die()
-            return original(batch)
+            return original(*args)
 
-        with mock.patch.object(ExchangeBatch, 'run', run), \
+        with mock.patch.object(Exchanging, 'running', run), \
                 mock.patch.object(client.connections, '_connect',
                                   wraps=client.connections._connect
                                   ) as connected:
@@ -166,15 +167,15 @@ class Trouble:
         self.put_all()
         self.enterContext(mock.patch(
             'swift.common.utils.DEFAULT_LOCK_TIMEOUT', 0.3))
-        original = ExchangeBatch._exchange
+        original = Exchanging._exchange
         for stamp, number in ((2, 1), (3, 0)):
             self.put_all('o', stamp, [0])
 
-            def locked(batch, node, rounds):
+            def locked(*args):
                 with lock_path(self.path(number, 3)):
-                    return original(batch, node, rounds)
+                    return (yield from original(*args))
 
-            with mock.patch.object(ExchangeBatch, '_exchange', locked):
+            with mock.patch.object(Exchanging, '_exchange', locked):
                 stats = self.run_pass(0)
             self.assert_converged(files=PARTS)
             self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)
@@ -210,7 +211,7 @@ class Trouble:
         def vanish(number):
             shutil.rmtree(self.path(number, 3), ignore_errors=True)
 
-        differing, push = ExchangeBatch._differing, ExchangeBatch._push
+        differing, push = ExchangeBatch._differing, Exchanging._push
 
         def before_hashing(batch, *args):
             vanish(before_hashing.number)
@@ -221,18 +222,20 @@ class Trouble:
             return push(batch, *args)
 
         def after_push(batch, *args):
-            done = push(batch, *args)
+            done = yield from push(batch, *args)
             vanish(after_push.number)
             return done
 
         stamp = 1
-        for step, method in ((before_hashing, '_differing'),
-                             (before_push, '_push'), (after_push, '_push')):
+        for step, owner, method in (
+                (before_hashing, ExchangeBatch, '_differing'),
+                (before_push, Exchanging, '_push'),
+                (after_push, Exchanging, '_push')):
             for step.number in range(2):
                 stamp += 1
                 self.put_all('o', stamp, [0])
                 with self.subTest(step=step.__name__, number=step.number), \
-                        mock.patch.object(ExchangeBatch, method, step):
+                        mock.patch.object(owner, method, step):
                     stats = self.run_pass(0)
                     self.assertEqual(PARTS, stats.attempted)
                     self.assert_converged(rest, files=PARTS - 1)
@@ -245,7 +248,7 @@ class Trouble:
         self.put_all()
         self.put_all('o', 2, [0])
         gone = self.put_one(0, 2, 'gone', 1)
-        push = ExchangeBatch._push
+        push = Exchanging._push
 
         def vanish(batch, *args):
             shutil.rmtree(os.path.join(self.path(0, 2), gone))
@@ -256,7 +259,7 @@ class Trouble:
                                                    suffix))
             return push(batch, *args)
 
-        with mock.patch.object(ExchangeBatch, '_push', vanish):
+        with mock.patch.object(Exchanging, '_push', vanish):
             stats = self.run_pass(0)
         self.assertEqual(PARTS, stats.attempted)
         self.assert_converged((0, 1, 2, 3, 4, 7), files=6)

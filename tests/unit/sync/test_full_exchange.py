@@ -32,8 +32,10 @@ class TestFullExchange(FullExchangeTestCase):
             stats = self.run_pass(0, daemon)
             self.assert_stats(stats, attempted=1, hashmatch=2, success=2,
                               failure=0)
-            self.assertEqual([[], ['suffixes'], ['suffixes']],
-                             self.asked())
+            self.assertEqual([{}, {'LIGHTSYNC': 1}, {'LIGHTSYNC': 1}],
+                             self.requests())
+            # The roots are equal, so that nothing has to be exchanged.
+            self.assertEqual([[], [], []], self.asked())
 
     def test_when_due_all_are_compared_and_it_is_noted(self):
         self.start(3)
@@ -41,12 +43,12 @@ class TestFullExchange(FullExchangeTestCase):
         self.make_due()
         before = time.time()
         self.run_pass(0)
-        self.assertEqual([[], ['suffixes'], ['suffixes']],
-                         self.asked())
+        self.assertEqual([{}, {'LIGHTSYNC': 1}, {'LIGHTSYNC': 1}],
+                         self.requests())
         self.assertGreaterEqual(self.nodes[0].exchanged(), before)
         self.run_pass(0)
-        self.assertEqual([[], [], []], self.asked())
         self.assertEqual([{}, {'LIGHTSYNC': 1}, {}], self.requests())
+        self.assertEqual([[], [], []], self.asked())
 
     def test_it_finds_a_suffix_whose_invalidation_was_lost(self):
         self.start(2)
@@ -71,16 +73,16 @@ class TestFullExchange(FullExchangeTestCase):
             (peer['replication_ip'], peer['replication_port']),
             time.time(), 10)
         stats = self.run_pass(0)
-        self.assertEqual([[], [], ['suffixes']], self.asked())
+        self.assertEqual([{}, {}, {'LIGHTSYNC': 1}], self.requests())
         self.assert_stats(stats, attempted=1, success=1, failure=1)
         # It is no success until the one that was skipped had its turn.
         self.assertEqual(1.0, self.nodes[0].exchanged())
         self.run_pass(0)
-        self.assertEqual([[], [], []], self.asked())
+        self.requests()
         before = time.time()
         self.daemons[0].neighbours.failures.contact(endpoint(peer))
         self.run_pass(0)
-        self.assertEqual([[], ['suffixes'], []], self.asked())
+        self.assertEqual([{}, {'LIGHTSYNC': 1}, {}], self.requests())
         self.assertTrue(1.0 < self.nodes[0].exchanged() < before)
 
     def test_one_that_went_wrong_waits_for_its_next_turn(self):
@@ -88,10 +90,10 @@ class TestFullExchange(FullExchangeTestCase):
         self.put_everywhere()
         self.make_due()
         self.nodes[1].broken['LIGHTSYNC'] = 503
-        for expected in ([[], [], ['suffixes']], [[], [], []]):
+        for expected in ({'LIGHTSYNC': 1}, {}):
             self.run_pass(0)
             self.assertEqual(1.0, self.nodes[0].exchanged())
-            self.assertEqual(expected[2], self.asked()[2])
+            self.assertEqual(expected, self.requests()[2])
         for each in self.daemons[0].recon._read()[1].values():
             self.assertEqual(0, each.full_exchanges)
 
@@ -103,7 +105,7 @@ class TestFullExchange(FullExchangeTestCase):
                                side_effect=OSError(errno.ENOSPC, 'full')):
             stats = self.run_pass(0)
         self.assert_stats(stats, attempted=1, hashmatch=1)
-        self.assertEqual([[], ['suffixes']], self.asked())
+        self.assertEqual([{}, {'LIGHTSYNC': 1}], self.requests())
 
     def test_a_replica_that_is_not_mounted_has_a_hand_off_each(self):
         self.start(5, rows=[0, 1, 2])
@@ -148,7 +150,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.put_everywhere()
         self.make_due()
         stats = self.run_pass(0)
-        self.assertEqual([[]] + [['suffixes']] * 3, self.asked())
+        self.assertEqual([{}] + [{'LIGHTSYNC': 1}] * 3, self.requests())
         self.assert_stats(stats, attempted=1, hashmatch=3, success=3)
 
     def test_a_partition_that_cannot_be_listed_harms_no_pass(self):
@@ -171,9 +173,13 @@ class TestFullExchange(FullExchangeTestCase):
             self.assertEqual(1, self.run_pass(0).hashmatch)
         self.assertIn('Unable to note that partition 0 on sda',
                       str(self.daemons[0].logger.at('ERROR')))
-        self.asked()
-        self.run_pass(0)
-        self.assertEqual([[], ['suffixes']], self.asked())
+        self.requests()
+        note = Fingerprints.note_exchange
+        with mock.patch.object(Fingerprints, 'note_exchange', autospec=True,
+                               side_effect=note) as noted:
+            self.run_pass(0)
+        self.assertTrue(noted.called)
+        self.assertEqual([{}, {'LIGHTSYNC': 1}], self.requests())
 
 
 class TestManyPartitions(ExchangeTestCase):

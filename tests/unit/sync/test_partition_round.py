@@ -10,6 +10,7 @@ from swift.common.concurrency import Timeout
 
 from swift_lightsync.sync import changed_file, partition_round
 from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.sync_client import SyncClient
 from tests.unit.sync.cluster import ClusterTestCase
 
@@ -180,17 +181,22 @@ class TestFallBack(ClusterTestCase):
                 self.setUp()
 
     def test_an_error_in_the_round_leads_to_the_stock_exchange(self):
-        errors = self.fails(SyncClient, 'ask',
+        errors = self.fails(PartitionRound, 'answer',
                             ZeroDivisionError(), sync_batch_partitions='1')
         self.assertIn('Error in the sync round of partition 0', errors[0])
         self.assert_same_objects(1)
 
     def test_an_error_in_a_message_leads_to_an_exchange(self):
-        errors = self.fails(SyncClient, 'ask_shared',
-                            ZeroDivisionError())
-        self.assertIn('Error in a sync message about 1 partitions to ',
-                      errors[0])
-        self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
+        for name, batch in (('ask', '1'), ('ask_shared', '2')):
+            with self.subTest(name):
+                errors = self.fails(SyncClient, name, ZeroDivisionError(),
+                                    sync_batch_partitions=batch)
+                self.assertIn('Error in a sync message about 1 partitions to ',
+                              errors[0])
+                self.assertEqual(self.nodes[0].objects(),
+                                 self.nodes[1].objects())
+            self.doCleanups()
+            self.setUp()
 
     def test_a_partition_that_is_gone_is_no_error(self):
         self.start(2)

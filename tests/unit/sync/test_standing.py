@@ -197,3 +197,18 @@ class TestReceipt(RsyncTestCase):
         return max((os.path.relpath(os.path.join(path, name), top)
                     for path, _, names in os.walk(top) for name in names
                     if name.endswith('.data')), key=os.path.basename)
+
+
+class TestOneCopy(ExchangeTestCase):
+    hosts = 5
+
+    def test_it_reaches_all_replicas_in_one_pass(self):
+        self.put_all()
+        self.hash_all()
+        self.put_one(2, 3, 'new')
+        stats = self.run_pass(2)
+        self.assert_converged()
+        self.assert_stats(stats, rsync=self.hosts - 1, failure=0)
+        # Who holds it asks nobody further.
+        stats = self.run_pass(0)
+        self.assert_stats(stats, rsync=0, hashmatch=PARTS)

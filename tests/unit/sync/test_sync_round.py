@@ -12,6 +12,7 @@ from swift_lightsync.sync.core.sync_round import (
     TURNS,
     Answer,
     Check,
+    Exchanged,
     Next,
     full_exchange_due,
     sync_round,
@@ -212,3 +213,50 @@ class TestFullExchangeDue(unittest.TestCase):
             for every in (1e-9, 0.5, 3600, 1.7e308):
                 self.assertIn(full_exchange_due(3, last, 1e9, every),
                               (True, False))
+
+
+class TestSpreading(unittest.TestCase):
+    """What had to be pushed is looked for further on in the same round."""
+
+    def play(self, lacking, regions=(1, 1, 1, 1), region=1):
+        """Return the devices that are pushed to, and those that are asked."""
+        devices = [{'id': each, 'region': where}
+                   for each, where in enumerate(regions)]
+        asked, pushed = [], []
+        actions = sync_round(devices, lambda device: False, region=region)
+        outcome = None
+        while True:
+            try:
+                action = actions.send(outcome)
+            except StopIteration:
+                return pushed, asked
+            if isinstance(action, Check):
+                number = action.device['id']
+                asked.append(number)
+                outcome = (Answer.DIFFER if number in lacking
+                           else Answer.MATCH)
+            else:
+                pushed.append(action.devices[0]['id'])
+                outcome = Exchanged.PUSHED
+
+    def test_a_single_copy_reaches_all_in_one_round(self):
+        self.assertEqual(([0, 1, 2, 3], [0, 1, 2, 3]),
+                         self.play({0, 1, 2, 3}))
+
+    def test_it_ends_at_a_device_that_lacks_nothing(self):
+        self.assertEqual(([], [0]), self.play({1, 2}))
+        self.assertEqual(([0], [0, 1]), self.play({0, 2, 3}))
+
+    def test_of_another_region_one_is_pushed_to(self):
+        self.assertEqual(([0, 1], [0, 1]),
+                         self.play({0, 1, 2, 3}, (1, 2, 2, 2)))
+        self.assertEqual(([0, 1, 3], [0, 1, 3]),
+                         self.play({0, 1, 2, 3}, (1, 2, 2, 3)))
+
+    def test_an_exchange_that_pushed_nothing_ends_it(self):
+        devices = [{'id': 1}, {'id': 2}]
+        actions = sync_round(devices, lambda device: False)
+        next(actions)
+        actions.send(Answer.DIFFER)
+        with self.assertRaises(StopIteration):
+            actions.send(Exchanged.DONE)

@@ -204,7 +204,8 @@ class World:
                 self.purge_one(site, entry)
         if site.strategy.is_empty():
             known = self.known(site)
-            self.gone = self.delete_container(site) and known
+            self.gone = self.delete_container(site) and known and \
+                self.is_last(site)
             self.say('  deleted', known)
 
     def known(self, site):
@@ -219,6 +220,16 @@ class World:
                     'purged', None)
             for each in self.sites if each.has(HIDDEN)
             for entry in each.strategy.versions())
+
+    def is_last(self, site):
+        """
+        Check that no site has a newer life record: one of a clock that is
+        ahead comes later, and counts then.
+        """
+        mine = site.strategy.life()
+        return all(each.strategy.life().stamp <= mine.stamp
+                   for each in self.sites if each.has(HIDDEN)
+                   and each.strategy.life())
 
     @staticmethod
     def delete_container(site):

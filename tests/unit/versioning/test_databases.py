@@ -24,7 +24,7 @@ from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.server.row_table import MODE, record_of
 from swift_lightsync.versioning.sites import database as database_module
-from swift_lightsync.versioning.sites import databases
+from swift_lightsync.versioning.sites import databases, directories
 from swift_lightsync.versioning.sites.databases import ENABLED, Databases
 from swift_lightsync.versioning.sites.local_data import LocalData
 from tests.unit.sync.fixtures import SwiftTestCase
@@ -87,8 +87,8 @@ class TestDatabases(SwiftTestCase):
 
     def test_new_ones_are_found_without_a_scan(self):
         self.make(ACCOUNT, 'old', **{MODE: 'read-repair'})
-        with mock.patch.object(databases, 'SHARE', 0), \
-                mock.patch.object(databases, 'MADE', -100):
+        with mock.patch.object(directories, 'SHARE', 0), \
+                mock.patch.object(directories, 'MADE', -100):
             self.databases.scan()
             self.databases.look_for_new()
             with mock.patch.object(self.databases, '_look',
@@ -103,7 +103,7 @@ class TestDatabases(SwiftTestCase):
             each.container for _, each in self.databases])
 
     def test_one_without_a_database_yet_is_found_later(self):
-        with mock.patch.object(databases, 'SHARE', 0):
+        with mock.patch.object(directories, 'SHARE', 0):
             self.databases.scan()
             made = os.path.join(self.devices_dir, 'sda', 'containers', '0',
                                 'abc', 'f' * 29 + 'abc')
@@ -265,6 +265,32 @@ class TestDatabases(SwiftTestCase):
             self.databases.refresh()
             self.assertNotEqual(before, self.databases.state(directory))
             self.assertEqual(2, len(database.items(-1)))
+
+    def test_a_directory_is_looked_into_when_it_has_changed(self):
+        database, add = self.followed_one()
+        with mock.patch.object(databases, 'TICK', -100), mock.patch.object(
+                databases, 'state_of', side_effect=databases.state_of
+                ) as look:
+            for number in range(3):
+                for _ in range(3):
+                    self.databases.refresh()
+                self.assertEqual(number + 1, look.call_count)
+                add(number + 1)
+            with mock.patch.object(databases, 'QUIET', 0):
+                self.databases.refresh()
+                self.databases.refresh()
+                self.assertEqual(5, look.call_count)
+
+    def test_a_pending_file_is_looked_at_each_time(self):
+        database, add = self.followed_one()
+        with open(database.broker.pending_file, 'w'):
+            pass
+        with mock.patch.object(databases, 'TICK', -100), mock.patch.object(
+                databases, 'state_of', side_effect=databases.state_of
+                ) as look:
+            for _ in range(3):
+                self.databases.refresh()
+            self.assertEqual(3, look.call_count)
 
     def test_of_all_shards_of_a_container_is_asked_once(self):
         self.enable()

@@ -19,6 +19,7 @@ from swift_lightsync.versioning.core.shipping import (
     Result,
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.core.sync_point import Follower
 from swift_lightsync.versioning.sites import outgoing
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.outgoing import Reader
@@ -125,6 +126,20 @@ class TestRequests(StreamCase):
                 self.later()
             self.assertEqual([('offer', 1), ('ship', 1)], self.peer.requests)
             self.assert_all_arrived()
+
+    def test_a_database_without_news_is_not_looked_at(self):
+        self.start(*(Database([version(number)], 'c%d' % number)
+                     for number in range(10)))
+        self.runner.run_all()
+        with mock.patch.object(Follower, 'look', autospec=True,
+                               side_effect=Follower.look) as look:
+            self.runner.run_all()
+            self.assertEqual(0, look.call_count)
+            self.databases[3].all.append(version(11))
+            self.runner.run_all()
+        self.assertEqual({self.databases[3]}, {
+            call.args[0].database for call in look.call_args_list})
+        self.assert_all_arrived()
 
     def test_what_the_peer_has_made_it_is_not_told_of(self):
         made = version(1, site='paris')

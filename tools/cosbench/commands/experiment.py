@@ -8,10 +8,11 @@ import secrets
 import sys
 
 from cosbench import adaptors
-from cosbench.commands import common_arguments
+from cosbench.commands import common_arguments, remote, remote_runs
 from cosbench.commands.run import run_fully
 from cosbench.controller.driver_client import DriverLost
 from cosbench.document.reader import file_bytes, portable, read
+from cosbench.document.validate import refuse_unknown_keys
 from cosbench.driver.process import run as run_loop
 from cosbench.errors import ConfigError, WorkloadError
 from cosbench.experiment.book import (
@@ -76,6 +77,8 @@ def add(name, command):
         '--warm-up', type=_count, default=1, metavar='N',
         help='rounds before those that count; default: %(default)s')
     common_arguments.local_run(command, archive=False)
+    remote.controller(command, None, 'does the runs, with its drivers; '
+                      'default: drivers of this host do')
     command.set_defaults(run=main)
 
 
@@ -94,16 +97,26 @@ def main(args):
         raise ConfigError('--repeats %d, --most-repeats %d: must be 2 to %d, '
                           'and the second not the less' % (
                               aims.least, aims.most, MOST_ROUNDS))
-    book = Book(args.directory, _plan(args))
+    if args.strict:
+        for each in args.files:
+            refuse_unknown_keys(file_bytes(_named(each)[1]))
+    try:
+        if args.controller is not None:
+            args.drivers = remote_runs.check(args)
+        book = Book(args.directory, _plan(args))
+    except remote.CallFailed as err:
+        print('cosbench: %s' % err, file=sys.stderr)
+        return int(Exit.NOT_WELL)
     try:
         book.recover()
         print('%s: %s; the seed is %d' % (
             book.directory, ', '.join(book.plan.names), book.plan.seed),
             file=sys.stderr)
         args.archive = book.archive
-        found = conduct(book, aims, _runner(args), lambda line: print(
+        run = _runner if args.controller is None else remote_runs.runner
+        found = conduct(book, aims, run(args), lambda line: print(
             line, file=sys.stderr, flush=True))
-    except (RunFailed, DriverLost) as err:
+    except (RunFailed, DriverLost, remote.CallFailed) as err:
         print('cosbench: %s' % err, file=sys.stderr)
         return int(Exit.NOT_WELL)
     finally:
@@ -139,10 +152,7 @@ def _plan(args):
 
 
 def _configuration(text):
-    match = _NAMED.fullmatch(text)
-    path = match.group(2) if match else text
-    name = match.group(1) if match else os.path.splitext(
-        os.path.basename(path))[0]
+    name, path = _named(text)
     data = file_bytes(path)
     try:
         # Refused before the first of many runs.
@@ -150,6 +160,14 @@ def _configuration(text):
     except WorkloadError as err:
         raise ConfigError('%s: %s' % (path, err)) from None
     return Configuration(name[:40], portable(data))
+
+
+def _named(text):
+    """Return the name of a configuration, and the path of its file."""
+    match = _NAMED.fullmatch(text)
+    if match:
+        return match.groups()
+    return os.path.splitext(os.path.basename(text))[0], text
 
 
 def _runner(args):

@@ -39,16 +39,25 @@ def add(name, command):
     else:
         command.add_argument('id', nargs='?' if name == 'info' else None,
                              metavar='ID')
-    command.add_argument('--controller', metavar='URL', default=DEFAULT,
-                         help='default: %(default)s')
+    controller(command, DEFAULT, 'default: %(default)s')
+    command.set_defaults(run=run)
+
+
+def controller(command, default, words):
+    """
+    Add the arguments of who asks a controller.
+
+    :param words: of the help of ``--controller``
+    """
+    command.add_argument('--controller', metavar='URL', default=default,
+                         help=words)
     command.add_argument('--token-file', metavar='FILE',
                          help='has the token; default: $' + TOKEN)
     command.add_argument('--tls-ca', metavar='FILE', help="a certificate "
                          "to check the controller's with, such as its own")
-    command.set_defaults(run=run)
 
 
-class _Failed(Exception):
+class CallFailed(Exception):
     """What the controller, or the way there, says against it."""
 
 
@@ -65,7 +74,7 @@ def call(args, method, path, body=None):
 
     :param args: with controller, token_file, tls_ca
     :returns: the answer's JSON
-    :raises _Failed: with a text for the user
+    :raises CallFailed: with a text for the user
     :raises ConfigError: if the URL or the token is none
     """
     request = urllib.request.Request(
@@ -79,12 +88,12 @@ def call(args, method, path, body=None):
         with opener.open(request, timeout=TIMEOUT) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as err:
-        raise _Failed(_refusal(args, err)) from None
+        raise CallFailed(_refusal(args, err)) from None
     except (http.client.HTTPException, ssl.SSLError, OSError) as err:
-        raise _Failed('no answer from %s: %s' % (
+        raise CallFailed('no answer from %s: %s' % (
             args.controller, getattr(err, 'reason', err))) from None
     except (RecursionError, ValueError):
-        raise _Failed('the answer of %s is not JSON'
+        raise CallFailed('the answer of %s is not JSON'
                       % args.controller) from None
 
 
@@ -128,7 +137,7 @@ def _refusal(args, err):
 def _shown(args, method, path, body=None):
     try:
         found = call(args, method, path, body)
-    except _Failed as err:
+    except CallFailed as err:
         print('cosbench: %s' % err, file=sys.stderr)
         return None
     return found

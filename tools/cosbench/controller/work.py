@@ -257,8 +257,8 @@ class WorkRun:
         state = StageState.COMPLETED
         if bad * 10 ** 6 > allowed * (good + bad):
             state = StageState.FAILED
-            self.reason = '%d of %d operations failed: more than the %d a ' \
-                'million that afr allows' % (bad, good + bad, allowed)
+            self.reason = '%d of %d operations failed: more than the %g%% ' \
+                'that afr allows' % (bad, good + bad, allowed / 10 ** 4)
         aborted = sum(share.aborted for share in self.shares)
         if aborted:
             self.warnings.append(

@@ -9,6 +9,7 @@ from cosbench.reports.compare_views import to_base, value, verdict
 from cosbench.reports.lines import aligned
 from cosbench.reports.numbers import NOTHING, moment, short
 from cosbench.reports.page import (
+    contents,
     figure,
     heading,
     page,
@@ -24,7 +25,7 @@ _COLUMNS = ('Configuration', 'Operation', 'Figure', 'Mean', 'Interval',
             'To the base', 'Verdict')
 _CONDITIONS = ('Fails if', 'Configuration', 'Answer', 'Why')
 _CHANGES = ('Configuration', 'Key', 'Base', 'Here')
-#: What the plots over the rounds show.
+#: What the summary and the plots over the rounds show.
 _PLOTTED = ('throughput', 'mean', 'p99')
 
 
@@ -57,6 +58,18 @@ def caveat(found):
         'together are wrong by chance in at most %s%% of experiments. Times ' \
         'count from when an operation was due.' % (
             percent, short(100 - 100 * found.aims.confidence))
+
+
+def _overview(found):
+    """Yield what most people look for: a row each operation."""
+    cells = {}
+    for row in found.rows:
+        if row.figure in _PLOTTED and row.mean is not None:
+            cells.setdefault((row.configuration, row.operation), {})[
+                row.figure] = value(row) if row.configuration == found.base \
+                else '%s %s' % (to_base(row, ''), verdict(row))
+    for place, found_here in cells.items():
+        yield (*place, *(found_here.get(name, NOTHING) for name in _PLOTTED))
 
 
 def _between(low, high):
@@ -131,15 +144,23 @@ def sections(found):
     marks = ('DRIVER LIMIT', 'FAILED', 'NOT DECIDED')
     parts = [paragraph(each, 'bad' if each.startswith(marks) else '')
              for each in summary(found)]
-    parts += [table('Conditions', _CONDITIONS, _conditions(found)),
-              table('Figures of each configuration', _COLUMNS, _rows(found)),
-              paragraph(caveat(found)),
-              table('What differs in the configurations', _CHANGES,
-                    _changes(found))]
     over = _over_rounds(found)
-    if over:
-        parts += [heading('Each run, by round'), plots(over)]
-    parts.append(_runs(found))
+    named = [(title, html) for title, html in (
+        ('Summary', table(
+            'The base, and how others compare to it',
+            ('Configuration', 'Operation',
+             *(FIGURES[name].words for name in _PLOTTED)),
+            list(_overview(found)))),
+        ('Conditions', table('Conditions', _CONDITIONS, _conditions(found))),
+        ('Differences', table('What differs in the configurations', _CHANGES,
+                              _changes(found))),
+        ('All figures', table('Figures of each configuration', _COLUMNS,
+                              list(_rows(found))) + paragraph(caveat(found))),
+        ('Each run, by round', over and plots(over)),
+        ('Runs', _runs(found))) if html]
+    parts.append(contents([title for title, _ in named]))
+    for title, html in named:
+        parts += [heading(title), html]
     return [each for each in parts if each]
 
 

@@ -18,7 +18,7 @@ body { margin: 2rem auto; max-width: 84rem; padding: 0 1rem;
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 h3 { font-size: 1rem; margin: 1.5rem 0 0; }
 .good { color: var(--good); } .bad { color: var(--bad); }
-.wide { overflow-x: auto; } .plots { display: flex; flex-wrap: wrap; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; margin: .8rem 0; }
 caption { text-align: left; color: var(--soft); }
 th, td { border-bottom: 1px solid var(--line); padding: .25rem .9rem .25rem 0;
@@ -29,10 +29,12 @@ figure { margin: .8rem 1rem .2rem 0; } figcaption { font-weight: 600; }
 nav ul.contents { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem;
   padding: 0; list-style: none; }
 nav a { color: inherit; }
-.plots figure { max-width: 100%; overflow-x: auto; }
+.plots { display: grid; gap: 0 1.5rem; grid-template-columns:
+  repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); }
+.plots figure { margin-right: 0; min-width: 0; overflow-x: auto; }
 ''' + svg.STYLE + '''
 /* Words stay as large as they are on a phone: what is wider scrolls. */
-.plots svg { max-width: none; }
+.plots svg { width: 100%; min-width: 37rem; max-width: 44rem; }
 '''
 
 

@@ -6,6 +6,7 @@ LightSync §5.4. PROTOCOL.md, "Failed neighbours", "Busy neighbours", "Notices".
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from swift_lightsync.common.address import (
@@ -26,6 +27,24 @@ from swift_lightsync.sync.core.postponed import Postponed
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.wire.notice import Notice
+
+
+@dataclass
+class Tally:
+    """
+    What a pass did.
+
+    :param asked: partitions that neighbours were asked about one by one, once
+        for each neighbour
+    :param differing: those of them that differed
+    :param busy: those that were put off to a later pass
+    :param closed: nodes and devices over which rings were closed
+    """
+    asked: int = 0
+    differing: int = 0
+    busy: int = 0
+    closed: int = 0
+
 
 #: Most nodes that one notice goes to.
 MAX_NOTIFIED = 128
@@ -93,6 +112,8 @@ class Charging:
         self.batched = False
         #: When nodes let a pass that batches wait for a connection.
         self._silent: dict[NodeTuple, float] = {}
+        #: What the pass has done so far.
+        self.tally = Tally()
         #: Keys that this pass has already sent a notice about.
         self._notified: set[PlaceTuple] = set()
 
@@ -102,6 +123,7 @@ class Charging:
         self.batched = batched
         self._silent.clear()
         self._notified.clear()
+        self.tally = Tally()
         self.postponed.begin_pass()
 
     def has_failed(self, node: RingDevice) -> bool:
@@ -191,6 +213,7 @@ class Charging:
     def _failed(self, sender: Sender, node: RingDevice, key: PlaceTuple,
                 weight: int, reply: Reply) -> Failed:
         closes = self.failures.record(key, weight)
+        self.tally.closed += closes
         # To find out about a refusal costs the others nothing.
         if not sender or not (closes or weight > 1) or key in self._notified:
             return Failed(node, key, closes, reply.error)

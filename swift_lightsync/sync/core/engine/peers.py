@@ -5,9 +5,9 @@ The other nodes, as a pass knows them and compares with them.
 PROTOCOL.md, "A sync round", "A conversation", "Rejoining".
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Optional, SupportsInt, Union
+from typing import Any, Optional, SupportsInt, Union
 
 from swift_lightsync.common.address import (
     DeviceTuple,
@@ -109,6 +109,35 @@ class Peers(Charging):
         self.without_shared.clear()
         yield from self._knock()
         self._rejoined = dict(self.failures.rejoined())
+
+    def own(self, policy: Any, device: str) -> Optional[RingDevice]:
+        """
+        Return a local device as the ring describes it.
+
+        :param policy: the policy
+        :param device: name of the device
+        :returns: the device, or None if the ring does not name it
+        """
+        raise NotImplementedError
+
+    def note(self, device: str, node: RingDevice, policy: Any,
+             partitions: Collection[int], told: Told) -> bool:
+        """
+        Note what a neighbour said about partitions.
+
+        :param device: name of the local device that holds them
+        :param node: the neighbour
+        :param policy: the policy of the partitions
+        :param partitions: their numbers
+        :param told: what it said
+        :returns: whether the neighbour is found to be idle now
+        """
+        counts, tally = told.counts(len(partitions)), self.tally
+        tally.asked += len(partitions)
+        tally.differing += counts.get(Answer.DIFFER, 0)
+        tally.busy += sum(counts.get(answer, 0)
+                          for answer in (Answer.BUSY, Answer.NOT_YET))
+        return self.idleness.note_answer(device, device_key(node), told.idle)
 
     def has_verb(self, node: RingDevice) -> bool:
         """Return False if a node answered like stock Swift in this pass."""

@@ -11,6 +11,8 @@ from tests.unit.cosbench.documents import reads
 from tests.unit.cosbench.driver.scripts import wait_for_end
 from tests.unit.cosbench.processes import (
     DEADLINE,
+    Client,
+    Listener,
     children_of,
     cosbench,
     environment,
@@ -20,7 +22,8 @@ from tests.waiting import wait_for
 MOCK = '<storage type="mock" config="delay=%d"/>'
 
 
-class TestExperiments(DirectoryCase):
+class ExperimentCase(DirectoryCase):
+    """Experiments with two configurations, of two rounds."""
 
     def arguments(self, *more, ops=40):
         for name, delay in (('a.xml', 1), ('b.xml', 3)):
@@ -34,6 +37,25 @@ class TestExperiments(DirectoryCase):
     def result(self):
         with open(self.path('x/result.json')) as stream:
             return json.load(stream)
+
+    def begun(self):
+        try:
+            with open(self.path('x/experiment.json')) as stream:
+                return json.load(stream)['runs']
+        except FileNotFoundError:
+            return []
+
+    def started(self, **options):
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'cosbench', *self.arguments(**options)],
+            env=environment(), stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+
+class TestExperiments(ExperimentCase):
 
     def test_conditions_are_its_exit_status(self):
         done = cosbench(*self.arguments('--fail-if', 'failures(read) > 0'))
@@ -69,12 +91,7 @@ class TestExperiments(DirectoryCase):
             self.assertFalse(os.path.exists(self.path('x')), more)
 
     def test_it_goes_on_after_it_was_killed(self):
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'cosbench', *self.arguments(ops=4000)],
-            env=environment(), stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        process = self.started(ops=4000)
         wait_for(lambda: len(self.begun()) >= 2 and children_of(process.pid),
                  'its second run begins', DEADLINE)
         before, children = self.begun(), children_of(process.pid)
@@ -89,9 +106,52 @@ class TestExperiments(DirectoryCase):
         self.assertIn(before[0]['id'], runs)
         self.assertLessEqual(len(self.begun()), 5)
 
-    def begun(self):
-        try:
-            with open(self.path('x/experiment.json')) as stream:
-                return json.load(stream)['runs']
-        except FileNotFoundError:
-            return []
+
+class TestThroughAController(ExperimentCase):
+
+    def setUp(self):
+        super().setUp()
+        driver = Listener(self, 'driver')
+        self.controller = Listener(
+            self, 'controller', '--driver', 'd=' + driver.url, '--archive',
+            self.path('theirs'), '--experiments', self.directory)
+        self.client = Client(self.controller)
+
+    def arguments(self, *more, **options):
+        return super().arguments(*more, '--controller', self.controller.url,
+                                 **options)
+
+    def test_its_runs_are_the_controllers_and_it_goes_on(self):
+        process = self.started(ops=4000)
+        wait_for(lambda: len(self.begun()) >= 2, 'its second run begins',
+                 DEADLINE)
+        process.kill()
+        process.wait()
+        done = cosbench(*self.arguments(ops=4000))
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(2, self.result()['rounds'])
+        _, found = self.client.ask('GET', '/v1/workloads')
+        theirs = [self.client.info(each['id'])
+                  for each in found['workloads']]
+        self.assertEqual({'finished'}, {each['state'] for each in theirs})
+        # One at least was done before; that which went on was done again.
+        self.assertIn(len(theirs), (4, 5))
+        self.assertEqual(2, len({each['seed'] for each in theirs}))
+
+    def test_one_that_is_ended_cancels_its_run(self):
+        process = self.started(ops=10 ** 7)
+        wait_for(lambda: self.client.ask('GET', '/v1/workloads')[1][
+            'workloads'], 'its first run begins', DEADLINE)
+        self.client.wait_until('w1', 'processing')
+        process.terminate()
+        said = process.communicate(timeout=DEADLINE)[1]
+        self.assertEqual(1, process.returncode, said)
+        self.assertIn('is cancelled', said)
+        self.client.wait_until('w1', 'cancelled')
+
+    def test_what_is_the_controllers_is_refused(self):
+        done = cosbench(*self.arguments('--end-run', '5'))
+        self.assertEqual(2, done.returncode)
+        self.assertIn('--end-run is an option of the controller', done.stderr)
+        self.controller.kill()
+        self.assertEqual(1, cosbench(*self.arguments()).returncode)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from swift.common.storage_policy import StoragePolicy
-
 from swift_lightsync.sync.core.conversation import Told
+from swift_lightsync.sync.core.device_keys import device_key
+from swift_lightsync.sync.core.engine.rounds import Round
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Check
-from swift_lightsync.sync.keys import device_key
-from swift_lightsync.sync.partition_round import PartitionRound
 
 
 @dataclass(frozen=True)
@@ -27,10 +25,10 @@ class Pair:
     :param node: the neighbour
     :param rounds: the rounds, by ascending partitions
     """
-    policy: StoragePolicy
+    policy: Any
     device: str
     node: RingDevice
-    rounds: Sequence[PartitionRound]
+    rounds: Sequence[Round]
 
     def parts(self, limit: int) -> Iterator['Pair']:
         """Cut it into pairs of so many rounds at most."""
@@ -38,11 +36,16 @@ class Pair:
             yield Pair(self.policy, self.device, self.node,
                        self.rounds[start:start + limit])
 
-    def items(self) -> Iterator[tuple[SharedItem, PartitionRound]]:
+    def items(self) -> Iterator[tuple[SharedItem, Round]]:
         """Yield each round with its item of a ``SharedSet``."""
         for each in self.rounds:
             yield ((int(self.policy), self.node['device'], each.partition),
                    each)
+
+    @property
+    def partitions(self) -> list[int]:
+        """The partitions of the rounds."""
+        return [each.partition for each in self.rounds]
 
     def answer(self, told: Told) -> None:
         """Answer the Checks of the rounds."""
@@ -50,18 +53,18 @@ class Pair:
             each.answer(told.about(each.partition))
 
 
-def pairs_of(rounds: Iterable[PartitionRound]) -> list[Pair]:
+def pairs_of(rounds: Iterable[Round]) -> list[Pair]:
     """
     Group rounds by the neighbour that they wait for.
 
     :param rounds: rounds; those with no Check pending are passed over
     """
-    groups: dict[Any, list[PartitionRound]] = defaultdict(list)
+    groups: dict[Any, list[Round]] = defaultdict(list)
     nodes: dict[Any, RingDevice] = {}
     for each in rounds:
         if isinstance(each.pending, Check):
             node = each.pending.device
-            key = each.policy, each.job['device'], device_key(node)
+            key = each.policy, each.device, device_key(node)
             groups[key].append(each)
             nodes[key] = node
     # Sorted, so that a group is cut into the same sets in each pass.

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sync_pairs: which rounds go into one message."""
+"""core.engine.grouping: which rounds go into one message."""
 
 import unittest
 from types import SimpleNamespace
 
+from swift_lightsync.sync.core.engine.grouping import messages_of, pairs_of
 from swift_lightsync.sync.core.sync_round import Check, Exchange
-from swift_lightsync.sync.sync_pairs import messages_of, pairs_of
 from tests.unit.sync.fixtures import node
 
 
 def waiting(device, peer, *partitions, policy=0):
     """Rounds of a local device that wait for a peer."""
-    return [SimpleNamespace(policy=policy, job={'device': device},
+    return [SimpleNamespace(policy=policy, device=device,
                             partition=partition, pending=Check(peer))
             for partition in partitions]
 

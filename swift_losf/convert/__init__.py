@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversion of a device from files to volumes, and back. OPERATING.md."""

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Finds files in the table that an index server publishes, without a call.
+
+FORMAT.md, "Reads without a call". What the table does not tell, or cannot be
+relied upon to tell, is None: then the server is to be asked.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, List, Optional, Tuple
+
+from swift_losf.format.header import FormatError
+from swift_losf.format.keys import hash_place
+from swift_losf.format.name_code import decode_name
+from swift_losf.format.published import BUCKET, bucket_of, probe
+from swift_losf.format.values import Location
+from swift_losf.index.publisher import KEY, identity
+
+#: seconds between two questions for a table that is not there
+RETRY = 1.0
+#: how often a bucket is read that is just being written
+_READS = 3
+
+
+@dataclass(frozen=True)
+class _Table:
+    """
+    A table, as a reader has it open.
+
+    :param fd: of the table; it stays open for as long as the process lives,
+        if another thread may be reading from it
+    :param buckets: their number
+    :param socket: what identifies the socket of its server
+    """
+    fd: int
+    buckets: int
+    socket: Tuple[int, ...]
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+    def probe(self, place: bytes) -> Any:
+        """
+        Return the files of a hash, or None if the table does not tell.
+
+        :raises EOFError: if the table was withdrawn
+        """
+        number = bucket_of(place, self.buckets)
+        for _ in range(_READS):
+            data = os.pread(self.fd, BUCKET, number * BUCKET)
+            if len(data) < BUCKET:
+                raise EOFError()
+            try:
+                return probe(data, number, place)
+            except FormatError:
+                continue
+        return None
+
+
+class PublishedPlaces:
+    """
+    Finds the files of a hash.
+
+    Safe in greenlets, in native threads and after a fork.
+
+    :param socket_path: of the index server
+    :param ask: a function that calls GetTable and returns the reply; it may
+        raise IndexUnavailable
+    :param clock: a function that returns seconds
+    """
+
+    def __init__(self, socket_path: str, ask: Callable[[], Any],
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        self._socket_path = socket_path
+        self._ask = ask
+        self._clock = clock
+        self._table: Optional[_Table] = None
+        self._may_ask_at = 0.0
+
+    def find(self, partition: int, hash_: bytes
+             ) -> Optional[List[Tuple[str, Location]]]:
+        """
+        Return the files of a hash, by name, or None if they are not known.
+
+        :param hash_: 16 bytes
+        :raises IndexUnavailable: if the server does not answer
+        """
+        table = self._current()
+        if table is None:
+            return None
+        try:
+            found = table.probe(hash_place(partition, hash_))
+        except EOFError:
+            self._table = None
+            return None
+        if not found:
+            return found if found is None else []
+        return sorted((decode_name(code), Location.unpack(place))
+                      for code, place in found.items())
+
+    def _current(self) -> Optional[_Table]:
+        """Return the table of the server that has the socket now."""
+        try:
+            socket = identity(self._socket_path)
+        except OSError:
+            return None
+        table = self._table
+        if table is not None and table.socket == socket:
+            return table
+        now = self._clock()
+        if now < self._may_ask_at:
+            return None
+        self._may_ask_at = now + RETRY
+        self._table = self._open(self._ask(), socket)
+        return self._table
+
+    @staticmethod
+    def _open(reply: Any, socket: Tuple[int, ...]) -> Optional[_Table]:
+        if not reply.buckets or tuple(reply.socket) != socket:
+            return None
+        try:
+            fd = os.open('/proc/%d/fd/%d' % (reply.process, reply.descriptor),
+                         os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        table = _Table(fd, reply.buckets, socket)
+        try:
+            key = os.pread(fd, KEY, reply.buckets * BUCKET)
+        except (OSError, OverflowError):
+            return None
+        return table if key and key == reply.key else None

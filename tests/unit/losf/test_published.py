@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of places: a dictionary that forgets, and is never torn."""
+
+import itertools
+import unittest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swift_losf.format.header import FormatError
+from swift_losf.format.published import (
+    BUCKET,
+    PREFIX,
+    Bucket,
+    bucket_of,
+    grouped,
+    probe,
+)
+
+#: bytes that are copied at a time by what writes and by what reads
+WORD = 8
+HASHES = [bytes([7] * 8 + [number] * 12) for number in range(40)]
+FILES = st.dictionaries(
+    st.sampled_from([b'\1abcdefg', b'\2abcdefg', b'\3abcdefg']),
+    st.binary(min_size=1, max_size=20))
+LONG = st.dictionaries(st.integers(0, 9).map(lambda n: b'%d' % n * 30),
+                       st.binary(max_size=300), min_size=1)
+
+
+def written(data, packed):
+    """:returns: the bytes of a bucket after a write of some"""
+    return packed + data[len(packed):]
+
+
+def words(data):
+    return [data[at:at + WORD] for at in range(0, len(data), WORD)]
+
+
+def interleaved(before, after, count):
+    """
+    Yield what a reader may see of a bucket while it is written.
+
+    Both go through the words in order, each in a time of its own.
+
+    :param count: of the words that are looked at
+    """
+    old, new = words(before), words(after)
+    # Word i is read when the first `done` words are written already.
+    for done in itertools.combinations_with_replacement(
+            range(count + 1), count):
+        yield b''.join(new[at] if at < done[at] else old[at]
+                       for at in range(count)) + after[count * WORD:]
+
+
+class TestBucket(unittest.TestCase):
+
+    def test_what_was_never_written_is_empty(self):
+        self.assertEqual({}, probe(bytes(BUCKET), 3, HASHES[0]))
+        self.assertEqual({}, Bucket(bytes(BUCKET), 3).files(HASHES[0]))
+
+    def test_a_bucket_of_another_number_does_not_verify(self):
+        bucket = Bucket(bytes(BUCKET), 3)
+        bucket.put(HASHES[0], {b'name': b'place'})
+        data = written(bytes(BUCKET), bucket.pack())
+        self.assertEqual({b'name': b'place'}, probe(data, 3, HASHES[0]))
+        with self.assertRaises(FormatError):
+            probe(data, 4, HASHES[0])
+
+    def test_each_bit_counts(self):
+        bucket = Bucket(bytes(BUCKET), 3)
+        bucket.put(HASHES[0], {b'name': b'place'})
+        packed = bucket.pack()
+        for bit in range(8 * len(packed)):
+            data = bytearray(written(bytes(BUCKET), packed))
+            data[bit // 8] ^= 1 << bit % 8
+            with self.assertRaises(FormatError):
+                probe(bytes(data), 3, HASHES[0])
+
+    def test_a_hash_with_too_many_files_is_not_known(self):
+        bucket = Bucket(bytes(BUCKET), 0)
+        bucket.put(HASHES[0], {b'%d' % each: bytes(20)
+                               for each in range(30)})
+        self.assertIsNone(bucket.files(HASHES[0]))
+        self.assertIsNone(probe(
+            written(bytes(BUCKET), bucket.pack()), 0, HASHES[0]))
+
+    def test_the_one_changed_last_stays(self):
+        bucket = Bucket(bytes(BUCKET), 0)
+        for each in HASHES:
+            bucket.put(each, {b'\1abcdefg': bytes(12)})
+        self.assertEqual({b'\1abcdefg': bytes(12)},
+                         bucket.files(HASHES[-1]))
+        self.assertIsNone(bucket.files(HASHES[0]))
+
+    def test_ten_objects_of_one_file_fit(self):
+        bucket = Bucket(bytes(BUCKET), 0)
+        for each in HASHES[:11]:
+            bucket.put(each, {b'\1abcdefg': bytes(12)})
+        self.assertEqual({}, bucket.files(HASHES[-1]))
+
+    def test_files_are_grouped_by_hash(self):
+        self.assertEqual(
+            [(b'a' * PREFIX, {b'1': b'x', b'2': b'y'}),
+             (b'b' * PREFIX, {b'1': b'z'})],
+            grouped([(b'o' + b'a' * PREFIX + b'1', b'x'),
+                     (b'o' + b'a' * PREFIX + b'2', b'y'),
+                     (b'o' + b'b' * PREFIX + b'1', b'z')]))
+
+    def test_hashes_are_spread_over_all_buckets(self):
+        numbers = {bucket_of(bytes(8) + each.to_bytes(8, 'big') + bytes(4), 7)
+                   for each in range(1000)}
+        self.assertEqual(set(range(7)), numbers)
+
+
+class TestAgainstADict(unittest.TestCase):
+
+    @settings(max_examples=300, deadline=None)
+    @given(st.lists(st.tuples(st.sampled_from(HASHES), FILES | LONG),
+                    max_size=80))
+    def test_what_it_tells_is_so(self, changes):
+        model, tables = {}, [bytes(BUCKET)] * 2
+        for prefix, files in changes:
+            model[prefix] = files
+            number = bucket_of(prefix, 2)
+            bucket = Bucket(tables[number], number)
+            bucket.put(prefix, files)
+            packed = bucket.pack()
+            self.assertLessEqual(len(packed), BUCKET)
+            tables[number] = written(tables[number], packed)
+        for prefix in HASHES:
+            number = bucket_of(prefix, 2)
+            found = probe(tables[number], number, prefix)
+            self.assertEqual(found,
+                             Bucket(tables[number], number).files(prefix))
+            if found is not None:
+                self.assertEqual(model.get(prefix, {}), found)
+
+
+class TestTornReads(unittest.TestCase):
+    """All orders of the words of one write and one read."""
+
+    def states(self):
+        """:returns: the bytes of a bucket, as one change follows another"""
+        first, other = HASHES[:2]
+        data, states = bytes(BUCKET), [bytes(BUCKET)]
+        for prefix, files in (
+                (first, {b'a': b'1'}), (first, {b'a': b'2'}),
+                (other, {b'b': b'1'}), (first, {b'a': b'2', b'c': b'3'}),
+                (other, {}), (first, {}), (first, {b'a': b'1'})):
+            bucket = Bucket(data, 5)
+            bucket.put(prefix, files)
+            data = written(data, bucket.pack())
+            states.append(data)
+        return states
+
+    def test_a_reader_sees_the_state_before_or_after_or_none(self):
+        torn = 0
+        for before, after in itertools.pairwise(self.states()):
+            length = max(len(data.rstrip(b'\0')) for data in (before, after))
+            allowed = [[probe(data, 5, prefix) for prefix in HASHES[:2]]
+                       for data in (before, after)]
+            for seen in interleaved(before, after, -(-length // WORD)):
+                try:
+                    found = [probe(seen, 5, prefix)
+                             for prefix in HASHES[:2]]
+                except FormatError:
+                    torn += 1
+                    continue
+                self.assertIn(found, allowed)
+        self.assertGreater(torn, 100)
+
+    def test_words_in_any_order(self):
+        for before, after in itertools.pairwise(self.states()):
+            old, new = words(before), words(after)
+            differing = [at for at in range(len(old)) if old[at] != new[at]]
+            allowed = [probe(data, 5, HASHES[0]) for data in (before, after)]
+            for chosen in itertools.product((old, new),
+                                            repeat=len(differing)):
+                mixed = list(old)
+                for at, side in zip(differing, chosen):
+                    mixed[at] = side[at]
+                try:
+                    self.assertIn(probe(b''.join(mixed), 5, HASHES[0]),
+                                  allowed)
+                except FormatError:
+                    pass
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers with versions are deleted, and peers are told of that."""
+
+import os
+from unittest import mock
+
+from swift.common.swob import (
+    HTTPConflict,
+    HTTPForbidden,
+    HTTPServiceUnavailable,
+)
+
+from swift_lightsync.versioning.proxy.filter_options import Mode
+from swift_lightsync.versioning.rows.rows import (
+    ClockRefused,
+    RowsUnavailable,
+)
+from tests.unit.sync.fixtures import SwiftTestCase
+from tests.unit.versioning.container_case import (
+    ENABLE,
+    HIDDEN,
+    SUSPEND,
+    ContainerCase,
+)
+from tests.unit.versioning.fakes import MemoryRows
+from tests.unit.versioning.proxies import Pipeline
+
+
+class DeletionsCase(ContainerCase):
+
+    # Delete
+
+    def test_a_container_with_versions_is_not_deleted(self):
+        version = self.ask.put('o')
+        self.ask('DELETE', 'c/o')
+        self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(b'data', self.ask(
+            'GET', 'c/o', query='version-id=' + version).body)
+
+    def test_a_container_goes_with_its_last_version(self):
+        self.ask.put('o')
+        self.ask('DELETE', 'c/o')
+        for _name, version, _latest in self.ask.versions():
+            self.ask('DELETE', 'c/o', query='version-id=' + version)
+        self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual({}, self.containers)
+
+    def test_a_null_delete_marker_goes_with_its_container(self):
+        self.ask('POST', 'c', SUSPEND)
+        self.ask('DELETE', 'c/o')
+        self.assertEqual([], self.ask.versions())
+        self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual({}, self.containers)
+
+    def test_of_s3_a_null_delete_marker_keeps_a_container(self):
+        self.ask('POST', 'c', SUSPEND)
+        self.ask('DELETE', 'c/o')
+        self.assertEqual(409, self.ask(
+            'DELETE', 'c', environ={'swift.source': 'S3'}).status_int)
+        self.assertEqual([('o', 'null', True)],
+                         self.ask.versions(source='S3'))
+
+    def test_a_null_delete_marker_hides_what_lies_below(self):
+        version = self.ask.put('o')
+        self.ask('POST', 'c', SUSPEND)
+        self.ask('DELETE', 'c/o')
+        self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(404, self.ask('GET', 'c/o').status_int)
+        self.assertEqual([('o', version, False)], self.ask.versions())
+
+    def test_an_object_from_before_keeps_a_container(self):
+        self.ask.put_old('o')
+        self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(b'old', self.ask('GET', 'c/o').body)
+
+    def deleting(self, answer):
+        """Let the proxy answer a DELETE of the user's container."""
+        original = self.ask.proxy._container_DELETE
+
+        def delete(req, account, container, _):
+            if container == 'c':
+                return answer(req, lambda: original(req, account, container,
+                                                    _))
+            return original(req, account, container, _)
+        return mock.patch.object(self.ask.proxy, '_container_DELETE', delete)
+
+    def test_the_hidden_container_goes_first(self):
+        seen = []
+
+        def answer(req, delete):
+            seen.append(self.there())
+            return delete()
+        with self.deleting(answer):
+            self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(([{'c'}], set()), (seen, self.there()))
+
+    def test_a_container_that_cannot_be_deleted_keeps_its_hidden_one(self):
+        def answer(req, delete):
+            return HTTPServiceUnavailable(request=req)
+        with self.deleting(answer):
+            self.assertEqual(503, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(2, len(self.there()))
+        self.assertEqual(201, self.ask(
+            'PUT', 'c/o', body='x').status_int)
+
+    def test_a_version_that_comes_meanwhile_is_kept(self):
+        class_ = self.ask.filter.strategy(
+            {}, 'a', 'c', Mode(self.mode), 0).__class__
+
+        def versions_too_early(strategy, **_limit):
+            self.ask.put('o', 'late')
+            return []
+        with mock.patch.object(class_, 'versions', versions_too_early):
+            self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(b'late', self.ask('GET', 'c/o').body)
+
+    def test_what_some_replicas_have_deleted_is_there_again(self):
+        original, puts = self.ask.proxy._container_DELETE, []
+
+        def refused(req, account, container, _):
+            puts.clear()
+            return HTTPConflict(request=req) if container != 'c' else \
+                original(req, account, container, _)
+        put = self.ask.proxy._container_PUT
+
+        def made(req, account, container, _):
+            puts.append(container)
+            return put(req, account, container, _)
+        with mock.patch.object(self.ask.proxy, '_container_DELETE', refused), \
+                mock.patch.object(self.ask.proxy, '_container_PUT', made):
+            self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual([HIDDEN[1]], puts)
+
+    def test_what_was_half_deleted_is_deleted(self):
+        def answer(req, delete):
+            raise RuntimeError('the proxy is killed')
+        with self.deleting(answer), self.assertRaises(RuntimeError):
+            self.ask('DELETE', 'c')
+        self.assertEqual({'c'}, self.there())
+        missing = RowsUnavailable('/a/c', [404, 404, 404], 2, missing=True)
+        with mock.patch.object(self.ask.proxy.rows['c'], 'read',
+                               side_effect=missing):
+            self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(set(), self.there())
+
+    def test_who_may_not_delete_it_learns_nothing(self):
+        self.ask.put('o')
+        self.assertEqual(403, self.ask('DELETE', 'c', environ={
+            'swift.authorize': lambda req: HTTPForbidden(request=req)
+        }).status_int)
+
+    # Life records
+
+    def with_peers(self):
+        """Give the site a peer."""
+        path = os.path.join(self.root, 'sites.conf')
+        with open(path, 'w') as out:
+            out.write('[south]\nendpoints = http://127.0.0.1:1\nkey = %s\n' %
+                      ('k' * 32))
+        self.ask = Pipeline(self, self.mode, sites_conf=path)
+        self.containers = self.ask.proxy.containers
+
+    def life(self):
+        """Return the container's life record."""
+        return self.ask.filter.strategy({}, 'a', 'c', Mode(self.mode),
+                                        0).life()
+
+    def test_without_peers_there_is_no_life_record(self):
+        self.ask('POST', 'c', ENABLE)
+        self.assertIsNone(self.life())
+
+    def test_each_change_is_recorded_for_peers(self):
+        self.with_peers()
+        self.ask('PUT', 'c')
+        self.assertIsNone(self.life())
+        stamps = []
+        for method, headers in (('POST', ENABLE), ('PUT', {
+                'X-Container-Read': '.r:*'}), ('POST', {
+                'X-Remove-Container-Read': 'x'}), ('POST', SUSPEND)):
+            self.ask(method, 'c', headers)
+            life = self.life()
+            self.assertEqual((True, 'north'), (life.exists, life.site))
+            stamps.append(life.stamp)
+        self.assertEqual(sorted(set(stamps)), stamps)
+        # Clients make containers before uploads, to be sure.
+        self.ask('PUT', 'c')
+        self.assertEqual(stamps[-1], self.life().stamp)
+
+    def test_what_swift_refuses_is_not_recorded(self):
+        self.with_peers()
+        self.ask('PUT', 'c', ENABLE)
+        before = self.life()
+        with mock.patch.object(
+                self.ask.proxy, '_container_POST',
+                lambda req, *path: HTTPServiceUnavailable(request=req)):
+            self.assertEqual(503, self.ask('POST', 'c', ENABLE).status_int)
+        self.assertEqual(before, self.life())
+
+    def test_a_wrong_clock_makes_changes_and_deletes_no_container(self):
+        self.with_peers()
+        refused = mock.patch.object(MemoryRows, 'write',
+                                    side_effect=ClockRefused('ahead'))
+        with refused:
+            self.assertEqual(503, self.ask('PUT', 'c', ENABLE).status_int)
+        self.assertEqual({}, self.containers)
+        self.ask('PUT', 'c', ENABLE)
+        with refused:
+            for method, headers in (('POST', {'X-Container-Read': '.r:*'}),
+                                    ('DELETE', {})):
+                self.assertEqual(503, self.ask(method, 'c',
+                                               headers).status_int)
+        self.assertIn(('a', 'c'), self.containers)
+        self.assertNotIn('X-Container-Read', self.ask('HEAD', 'c').headers)
+
+    def test_a_deletion_is_recorded_and_the_hidden_container_stays(self):
+        self.with_peers()
+        self.ask('PUT', 'c', ENABLE)
+        version = self.ask.put('o')
+        self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertTrue(self.life().exists)
+        self.ask('DELETE', 'c/o', query='version-id=' + version)
+        self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual((False, {HIDDEN[1]}),
+                         (self.life().exists, self.there()))
+        self.assertEqual([], self.ask.listing(''))
+        self.ask('PUT', 'c', ENABLE)
+        self.assertTrue(self.life().exists)
+
+    def test_a_deletion_that_swift_refuses_is_taken_back(self):
+        self.with_peers()
+        self.ask('PUT', 'c', ENABLE)
+        before = self.life()
+        with self.deleting(lambda req, delete: HTTPServiceUnavailable(
+                request=req)):
+            self.assertEqual(503, self.ask('DELETE', 'c').status_int)
+        self.assertTrue(self.life().exists)
+        self.assertLess(before.stamp, self.life().stamp)
+
+
+class TestWriteRepair(DeletionsCase, SwiftTestCase):
+    mode = 'write-repair'
+
+
+class TestReadRepair(DeletionsCase, SwiftTestCase):
+    mode = 'read-repair'

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulated node answers, as the product's object-server does."""
+
+from swift_lightsync.sync.core.comparison import differing_slices
+from swift_lightsync.sync.core.conversation import Condition, DeviceState
+from swift_lightsync.sync.core.shared_set import SharedSet
+from swift_lightsync.sync.patient_reads import PATIENCE
+from swift_lightsync.sync.wire import notice, shared_message, sync_message
+from swift_lightsync.sync.wire.known_sets import KnownSets
+from swift_lightsync.sync.wire.sync_message import Verdict
+
+
+class Answers:
+    """
+    The object-server of a node.
+
+    :param node: the :class:`LightSyncNode`
+    :param failures: the node's failure table
+    :param rounds: when the rounds of its devices were played
+    """
+
+    def __init__(self, node, failures, rounds):
+        self.node = node
+        self.world = node.world
+        self.failures = failures
+        self.rounds = rounds
+        self.known_sets = KnownSets()
+        self.known_shared = KnownSets(decode=SharedSet.decode)
+
+    def take_shared(self, sender, data, messages):
+        """Answer a question of a conversation; as :meth:`take_roots`."""
+        world = self.world
+        self._hear_of(sender)
+        message = shared_message.decode_question(data)
+        seconds = world.network.work(self.node.number, world.costs.message)
+        items = self.known_shared.find(message)
+        if items is None:
+            return shared_message.encode_reply(Verdict.UNKNOWN_SET), seconds
+        mates = {mate.device['device']: mate for mate in self.node.mates}
+        each, roots, states, took = world.costs.fingerprint, {}, {}, {}
+        for item in items:
+            _, device, partition = item
+            node = mates[device]
+            if not world.network.is_live(node.number):
+                states[device] = DeviceState(Condition.UNMOUNTED)
+            elif took.get(device, 0) > PATIENCE:
+                states[device] = DeviceState(Condition.NOT_YET, PATIENCE)
+            else:
+                roots[item] = world.disks.root(node.number, partition)
+                took[device] = took.get(device, 0) + (
+                    node.hash(partition) + world.network.work(
+                        node.number, each * world.weight)) / messages
+        told = [states.get(device, DeviceState(Condition.READY, int(
+            self.rounds.seconds_since_round(device))))
+            for device in items.devices]
+        seconds += max(took.values(), default=0)
+        if states:
+            return shared_message.encode_reply(
+                Verdict.NOT_YET, (), told), seconds
+        return shared_message.encode_reply(
+            Verdict.COMPARED, differing_slices(items, message.roots, roots),
+            told), seconds
+
+    def _hear_of(self, sender):
+        if self.failures.has_failed(sender):
+            self.failures.hint(sender)
+
+    def take_notice(self, data):
+        taken = notice.decode(data)
+        self.failures.report(taken.reporter, taken.failed)
+
+    def take_roots(self, node, sender, data, messages):
+        """
+        Answer a sync message, as the object-server does.
+
+        :param node: the device that is asked
+        :param sender: the endpoint of the node that sent it
+        :param messages: how many messages this one stands for
+        :returns: the reply, and the seconds that it takes
+        """
+        world, number = self.world, node.number
+        self._hear_of(sender)
+        message = sync_message.decode_roots(data)
+        seconds = world.network.work(number, world.costs.message)
+        partitions = self.known_sets.find(message)
+        if partitions is None:
+            return sync_message.encode_reply(Verdict.UNKNOWN_SET), seconds
+        roots, until = {}, seconds + PATIENCE
+        for partition in partitions:
+            if seconds > until:
+                return sync_message.encode_reply(
+                    Verdict.NOT_YET, [1]), seconds
+            roots[partition] = world.disks.root(number, partition)
+            seconds += node.hash(partition) / messages
+        return (sync_message.encode_reply(
+            Verdict.COMPARED, differing_slices(
+                partitions, message.roots, roots)), seconds)
