@@ -145,14 +145,23 @@ class Index:
         check_hash(partition, hash_)
         for name in names:
             file_key(partition, hash_, name)
+        self._sync_before(hash_, names)
         with self.db.change() as change:
             files = self.reader.files(partition, hash_)
-            removed, must_sync = self._take_out(
-                change, partition, hash_, files,
-                set(files).intersection(names) if names else set(files))
+            wanted = set(files).intersection(names) if names else set(files)
+            if hash_ in self.mover.copied:
+                wanted = {each for each in wanted if not is_tombstone(each)}
+            removed, must_sync = self._take_out(change, partition, hash_,
+                                                files, wanted)
         if must_sync:
             self.db.sync()
         return removed, len(files)
+
+    def _sync_before(self, hash_, names):
+        """Make durable what was removed before tombstones of a hash are."""
+        if (not names or any(map(is_tombstone, names))) \
+                and self.db.has_unsynced_removal(hash_):
+            self.db.sync()
 
     def quarantine(self, partition, hash_=None, suffix=None):
         """

@@ -42,7 +42,7 @@ class Known:
         :raises NotKnownYet: if they are not
         """
         if (self._end is not None and start[:1] in _OF_HASHES
-                and stop[1:] > self._end):
+                and stop > start[:1] + self._end):
             raise NotKnownYet('the index is being made anew; what is asked '
                               'for is not known yet')
 

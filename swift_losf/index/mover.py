@@ -5,7 +5,9 @@ Lets entries point to the copies that the compactor has made of their records.
 FORMAT.md, "Compaction".
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import FrozenSet
 
 from swift_losf.format.values import Location
 
@@ -39,6 +41,24 @@ class Mover:
         self._reader = reader
         #: entries that were moved since the index was opened
         self.moved = 0
+        #: hashes of which copies are made, and no entry tells of them
+        self.copied: FrozenSet[bytes] = frozenset()
+
+    @contextmanager
+    def copying(self, hashes):
+        """
+        Keep the tombstones of hashes while copies of their records are made.
+
+        A crash leaves copies that nobody knows: if the file was removed
+        meanwhile, its tombstone has to be there to say so.
+
+        :param hashes: of the records
+        """
+        self.copied = frozenset(hashes)
+        try:
+            yield
+        finally:
+            self.copied = frozenset()
 
     def move(self, copies, type_, end, is_current):
         """
@@ -61,6 +81,8 @@ class Mover:
                                         each.source)
                 if key is None or not is_current(each):
                     change.reclaim(each.target)
+                    # The copy must not outlive what has deleted the record.
+                    self._db.note_removal(each.hash)
                 else:
                     change.move(key, each.source, each.target)
                     moved += 1

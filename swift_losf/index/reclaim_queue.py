@@ -28,6 +28,9 @@ class ReclaimQueue:
         self.lock = threading.Lock()
         #: number of the volume that is being emptied, to be removed as a whole
         self.emptied = None
+        #: rounds of the sweeper that were begun, and the last of them that
+        #: has left no dead data
+        self.rounds = self.cleared = 0
         #: bytes given back since the index was opened
         self.punched_bytes = 0
         #: is set whenever something has been queued

@@ -88,6 +88,9 @@ class Compactor(threading.Thread):
             for type_ in VolumeType}
         #: numbers of volumes that could not be emptied: their states then
         self._stuck = {}
+        #: numbers of volumes of tombstones that have no files any more: the
+        #: rounds that the sweeper had begun then
+        self._emptied_at = {}
         self._begun, self._read = time.monotonic(), 0
         #: volumes that were removed
         self.removed = 0
@@ -215,6 +218,10 @@ class Compactor(threading.Thread):
             yield batch
 
     def _move(self, fd, header, batch):
+        with self.index.mover.copying(each.header.hash for each in batch):
+            self._copy(fd, header, batch)
+
+    def _copy(self, fd, header, batch):
         target = self._targets[header.type]
         done, places, end = target.copy(fd, batch, self._breathe)
         if not done:
@@ -254,14 +261,31 @@ class Compactor(threading.Thread):
 
     def _remove(self, number):
         """Remove a volume that has no files any more."""
-        if not self.index.retire(number):
+        if self._buries_first(number) or not self.index.retire(number):
             return
         # No entry that points to it may come back.
         self.index.sync()
         os.unlink(self.layout.volume(number))
         sync_directory(self.layout.volumes)
         self.index.drop_volume(number)
+        self._emptied_at.pop(number, None)
         self.removed += 1
+
+    def _buries_first(self, number):
+        """
+        Return whether dead data has to be buried before a volume goes.
+
+        A tombstone stays on the disk until nobody finds what it has deleted,
+        not even when the index is lost.
+        """
+        states = self.index.db.volumes.copy()
+        if states[number].type != VolumeType.TOMBSTONES:
+            return False
+        reclaim = self.index.reclaim
+        begun = self._emptied_at.setdefault(number, reclaim.rounds)
+        return reclaim.cleared <= begun and any(
+            state.dead_bytes for state in states.values()
+            if state.type == VolumeType.DATA)
 
 
 def _left(state):

@@ -120,10 +120,12 @@ class Sweeper(threading.Thread):
 
         :returns: how many entries are left of those it was for
         """
+        self.index.reclaim.rounds += 1
         with contextlib.closing(self.index.db.snapshot()) as snapshot:
             self.index.sync()
             left = self._sweep_type(snapshot, VolumeType.DATA)
             if not left:
+                self.index.reclaim.cleared = self.index.reclaim.rounds
                 left = self._sweep_type(snapshot, VolumeType.TOMBSTONES)
         return left
 

@@ -136,8 +136,11 @@ class TestServing(RecoveryTest):
             if served and state != 'partitions':
                 index = served[0]
                 seen.append([known(index, each) for each in hashes])
-                with self.assertRaises(NotKnownYet):
-                    index.reader.list_partition(PARTITION)
+                for whole in (lambda: index.reader.list_partition(PARTITION),
+                              index.reader.list_partitions,
+                              index.reader.list_quarantine,
+                              index.db.known.require_all):
+                    self.assertRaises(NotKnownYet, whole)
                 if known(index, hashes[0]):
                     index.remove(PARTITION, hashes[0])
         with mock.patch.object(rebuild, 'BATCH', 5):

@@ -161,6 +161,7 @@ class TestSweeper(IndexTest):
 
     def test_the_order_is_sync_write_fsync_unqueue(self):
         gone, tombstone = self.removed(), self.removed(TOMBSTONE)
+        self.index.sync()
         steps = []
 
         def step(name, real):
