@@ -83,10 +83,12 @@ class Store:
 
     def list_hash(self, partition, object_hash):
         """Return the files of a hash: a list of (name, Location)."""
-        return self.index.find_hash(partition, bytes.fromhex(object_hash))
+        files = self.known_files(partition, object_hash)
+        return self.ask_for_hash(partition, object_hash) if files is None \
+            else files
 
     def known_files(self, partition, object_hash):
-        """Do what list_hash does, but never call: None if not known."""
+        """Do what list_hash does, but return None where it would ask."""
         return self.index.known_files(partition, bytes.fromhex(object_hash))
 
     def ask_for_hash(self, partition, object_hash):

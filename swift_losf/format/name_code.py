@@ -103,6 +103,12 @@ def durable_name(name: str) -> str:
     return name if stem.endswith('#d') else stem + '#d' + extension
 
 
+def durable_code(code: bytes) -> bytes:
+    """Return the code of the name that a fragment has once it is durable."""
+    return (bytes([code[0] | _DURABLE]) + code[1:] if code[0] & _FRAGMENT
+            else code)
+
+
 def other_name(name: str) -> str:
     """
     Return the other name that the record of a fragment may have.

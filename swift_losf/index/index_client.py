@@ -135,8 +135,8 @@ class IndexClient:
                     data_length=location.data_length,
                     metadata_length=location.metadata_length,
                     name_length=location.name_length)),
-            watermark=watermark, supersedes=supersedes),
-            partition, object_hash)
+            watermark=watermark, supersedes=supersedes), partition,
+            object_hash)
 
     def remove(self, partition, object_hash, names=()):
         """
@@ -176,14 +176,8 @@ class IndexClient:
             partition=partition, hash=object_hash), partition, object_hash)
 
     def known_files(self, partition, object_hash):
-        """Do what list_hash does, but never call: None if not known."""
+        """Return what list_hash does, or None if no table tells it."""
         return self._places.find(partition, object_hash)
-
-    def find_hash(self, partition, object_hash):
-        """Do what list_hash does, without a call if the table tells."""
-        files = self._places.find(partition, object_hash)
-        return self.list_hash(partition, object_hash) if files is None \
-            else files
 
     def list_suffix(self, partition, suffix, limit=0):
         """

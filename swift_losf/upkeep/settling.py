@@ -6,9 +6,13 @@ FORMAT.md, "Recovery", step 4; as index/adopter.py decides it for one record
 after the other, but all of them are known here, and none has an entry.
 """
 
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
-from swift_losf.format.name_code import decode_name, supersedes
+from swift_losf.format.name_code import (
+    decode_name,
+    durable_code,
+    supersedes,
+)
 from swift_losf.upkeep.sorted_runs import Entry
 
 #: files, files in quarantine, records to be given back
@@ -38,7 +42,15 @@ def settle(entries: List[Entry]) -> Settled:
                 one.written, -one.volume, -one.offset))
             files[each.code] = newer
             dead.append(older)
+    dead += [files.pop(code) for code, each in list(files.items())
+             if _is_copy(each, files.get(durable_code(code)))]
     return list(files.values()), held, dead
+
+
+def _is_copy(entry: Entry, durable: Optional[Entry]) -> bool:
+    """Return whether a fragment was copied before it was made durable."""
+    return (durable is not None and durable.code != entry.code
+            and durable.written == entry.written)
 
 
 def _gives_way(entry: Entry, held: Entry) -> bool:

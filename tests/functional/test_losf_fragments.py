@@ -98,6 +98,10 @@ class FragmentsCase(unittest.TestCase):
                     found.append((name, device, files, expected))
         return found
 
+    def wait_for_all(self):
+        """A client is answered when a quorum of fragments is durable."""
+        wait_for(lambda: not self.wrong(), 'all fragments are there', 120)
+
     def reconstruct(self):
         for node in self.cluster.spec.node_numbers():
             self.cluster.run_on(node, [
@@ -121,7 +125,7 @@ class TestClients(FragmentsCase):
             with self.subTest(length=length):
                 self.put(1, length)
                 self.assert_readable()
-                self.assertEqual([], self.wrong())
+                self.wait_for_all()
                 self.client.post_object(self.container, 'o0', {
                     'X-Object-Meta-Color': 'red'})
                 self.assertEqual('red', self.client.head_object(
@@ -134,7 +138,7 @@ class TestClients(FragmentsCase):
     def test_an_overwritten_object_leaves_no_older_fragments(self):
         for _ in range(3):
             self.put(4)
-        self.assertEqual([], self.wrong())
+        self.wait_for_all()
         self.assert_readable()
 
 
@@ -142,6 +146,7 @@ class TestRepair(FragmentsCase):
 
     def test_fragments_that_are_missing_are_rebuilt(self):
         self.put(6)
+        self.wait_for_all()
         for name in self.bodies:
             partition, object_hash, nodes = self.place(name)
             for node in nodes[1:3]:

@@ -48,8 +48,9 @@ def flood(where, times=4):
                         reporter.neighbours.endpoint,
                         failed.neighbours.endpoint).encode()
                     for second in range(times):
-                        where.events.at(where.events.now + second,
-                                        node.neighbours.take_notice, data)
+                        where.events.at(
+                            where.events.now + second,
+                            node.neighbours.answers.take_notice, data)
 
 
 class TestAPartitionOfTheNetwork(unittest.TestCase):

@@ -42,7 +42,8 @@ BACKENDS = {'fs': False, 'kv': True}
 #: op -> (COSBench's operation, which of the PARTS of the objects it takes);
 #: those without an operation are asked for or walked here
 OPS = {'get': ('read', 0), 'get-warm': ('read', 0), 'head': (None, 0),
-       'put': ('write', 3), 'put-over': ('write', 1), 'delete': ('delete', 2),
+       'head-warm': (None, 0), 'put': ('write', 3),
+       'put-over': ('write', 1), 'delete': ('delete', 2),
        'list': (None, None), 'audit': (None, None),
        **{op: (None, None) for op in CHURN}}
 #: of the objects that are there; the part after them is of new ones
@@ -224,7 +225,8 @@ class Losf(Bench):
 
     def _measure(self, node: Node, op: str, run: int) -> dict[str, Any]:
         """Return the mean of the operations, I/Os put off included."""
-        if op == 'get-warm':
+        warm = op.endswith('-warm')
+        if warm:
             self._play(node, op, run)
             node.settle()
         else:
@@ -247,6 +249,7 @@ class Losf(Bench):
         late, count = node.device.stats() - stats, found['operations']
         state = 'churned' if op in CHURN else 'fresh'
         return {**found, 'state': state, **node.space(),
+                'cache': 'warm' if warm else 'cold',
                 'reads': done.reads / count,
                 'writes': late.writes / count,
                 'flushes': done.flushes / count,

@@ -79,10 +79,12 @@ class Propagation:
         """
         self._propagators('stop')
         self._request('PUT', self._objects('run%d' % run))
+        # They count what they have shipped since they were started.
+        since = time.time()
+        before = self._shipped(since)
         begin = time.monotonic()
         self._propagators('start')
-        # They count what they have shipped since they were started.
-        self._wait(dict.fromkeys(self.sites.names[1:], 0), time.time())
+        self._wait(before, since)
         return time.monotonic() - begin
 
     def check(self, run: int) -> None:
@@ -117,16 +119,22 @@ class Propagation:
 
     def _shipped(self, since: float = 0) -> dict[str, int]:
         """
-        Return how many versions each other site was sent so far.
+        Return how many versions each other site was sent so far, also by the
+        third ones: they pass on what the first is late with.
 
-        :param since: Unix time; what was recorded before does not count
+        :param since: Unix time; what the first site's propagators recorded
+            before does not count
         """
         sent = dict.fromkeys(self.sites.names[1:], 0)
-        for node in self.first.spec.node_numbers():
-            state = read(self.first.layout.cache_dir(node))
-            for peer in state.peers if state and state.updated > since \
-                    else ():
-                sent[peer.site] += peer.shipped
+        for name, cluster in self.sites.clusters.items():
+            for node in cluster.spec.node_numbers():
+                state = read(cluster.layout.cache_dir(node))
+                if not state or cluster is self.first and \
+                        state.updated <= since:
+                    continue
+                for peer in state.peers:
+                    if peer.site in sent:
+                        sent[peer.site] += peer.shipped
         return sent
 
     def _wait(self, before: dict[str, int], since: float = 0) -> None:

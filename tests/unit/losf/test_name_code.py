@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from swift_losf.format.header import FormatError
 from swift_losf.format.name_code import (
     decode_name,
+    durable_code,
     durable_name,
     encode_name,
+    other_name,
     supersedes,
 )
 
@@ -68,6 +70,12 @@ class TestNameCode(unittest.TestCase):
         durable = durable_name('1700000000.00001#1.data')
         self.assertEqual('1700000000.00001#1#d.data', durable)
         self.assertEqual(durable, durable_name(durable))
+        self.assertEqual('1700000000.00001#1.data', other_name(durable))
+        self.assertEqual(durable, other_name(other_name(durable)))
+        self.assertEqual('', other_name('1700000000.00001.data'))
+        for name in (durable, other_name(durable)):
+            self.assertEqual(encode_name(durable),
+                             durable_code(encode_name(name)))
 
     def test_what_is_newer_supersedes_as_swift_has_it(self):
         old, new = '1700000000.00001', '1700000000.00002'

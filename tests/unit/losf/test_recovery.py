@@ -143,11 +143,12 @@ class TestRecovery(RecoveryTest):
         self.write(FRAGMENT, number=3)
         mark_durable(self.layout, location)
         index.rename(PARTITION, HASH, FRAGMENT, durable)
-        self.crash(index)
-        index = self.recover()
-        self.assertEqual([(durable, location)],
-                         index.reader.list_hash(PARTITION, HASH))
-        self.assert_counted(index)
+        for end in (self.crash, self.lose_index):
+            end(index)
+            index = self.recover()
+            self.assertEqual([(durable, location)],
+                             index.reader.list_hash(PARTITION, HASH))
+            self.assert_counted(index)
 
     def test_of_two_of_one_name_the_one_written_later_stays(self):
         for numbers in ((3, 4), (6, 5)):

@@ -221,7 +221,7 @@ class TestLog(ClusterTestCase):
         self.nodes[0].put('new')
         self.nodes[2].broken['LIGHTSYNC'] = 503
         for number, messages, rest in (
-                (0, r'[2-9]', '1 asked about, of which 1 differed and 0'),
+                (0, r'[2-9]', '2 asked about, of which 1 differed and 1'),
                 (1, '1', '1 asked about, of which 0 differed and 1')):
             self.run_pass(number)
             line, = [line for line in self.daemons[number].logger.at('INFO')
