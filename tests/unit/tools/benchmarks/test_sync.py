@@ -89,7 +89,7 @@ class TestStorage(unittest.TestCase):
                 utils, 'HASH_PATH_' + name, value))
         for device in 'ab':
             os.makedirs(self.path(device))
-        ring = SimpleNamespace(get_nodes=lambda *names: (
+        ring = SimpleNamespace(replica_count=2, get_nodes=lambda *names: (
             0, [{'device': device} for device in 'ab']))
         self.storage = Storage(self.root, ring, seed=1)
         self.objects = [Version('o%d' % i, NOW + i, 100) for i in range(4)]
