@@ -22,7 +22,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__),
 KEY = b'a secret of the tests'
 BEARER = 'a token of the tests'
 #: Seconds in which a process must do what it is waited for.
-DEADLINE = 60
+DEADLINE = 600
 
 
 def environment():

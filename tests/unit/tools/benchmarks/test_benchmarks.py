@@ -206,7 +206,7 @@ SMOKE = (
         'sync.Sync._write_master': write_master,
         'sync.Trial.play': lambda *args: {
             'pass_seconds': 1.0, 'messages': 2.0, 'live_nodes': 5}},
-     6 * 2, 'messages/partition +stock +2.50'),
+     7 * 2, 'messages/partition +stock +2.50'),
     ('cosbench --runs 1 --seconds 0.2 --contestants aiohttp,client '
      '--scenarios get-1k,put-64k', {}, 4, '/aiohttp'))
 

@@ -50,7 +50,7 @@ class TestCommand(unittest.TestCase):
 
     def test_a_scenario_that_does_not_converge_is_a_failure(self):
         status, out, _ = run('--scenario', 'create', '--copies', 'one',
-                             '--replicas', '5', '--protocol', 'lightsync',
+                             '--replicas', '5', '--protocol', 'star',
                              '--most-rounds', '1', *SMALL)
         self.assertEqual(1, status)
         self.assertIn('never', out)
