@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pushes what a neighbour lacks of many partitions by one rsync."""
 
+import os
 from collections.abc import Sequence
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
@@ -33,7 +34,11 @@ def push(daemon: 'LightSyncReplicator', node: RingDevice,
     flags = [each for each in command[:-1]
              if each == 'rsync' or each.startswith('--')]
     target, _, _ = command[-1].rpartition('/')
+    # A full disk must be able to push: it lies with the recon files, where
+    # one that a killed replicator leaves is in nobody's way.
+    place = daemon.recon_cache_path
     with NamedTemporaryFile('w', prefix='lightsync-', suffix='.list',
+                            dir=place if os.path.isdir(place) else None,
                             encoding='utf8', errors='surrogateescape',
                             newline='') as listed:
         # A name may contain a line feed, but no NUL.

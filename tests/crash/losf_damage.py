@@ -83,7 +83,10 @@ def bit_flips(world, args):
     """
     One bit of one file is flipped: each object is as it was, or known to be
     damaged, and none is if the file is of the index.
+
+    Nothing is compacted meanwhile: a volume must not go before its bit does.
     """
+    world.compact_garbage = '100'
     chance = random.Random(args.seed)
     change(world, args.seed, 40)
     world.check()

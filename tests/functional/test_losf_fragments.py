@@ -100,7 +100,7 @@ class FragmentsCase(unittest.TestCase):
 
     def wait_for_all(self):
         """A client is answered when a quorum of fragments is durable."""
-        wait_for(lambda: not self.wrong(), 'all fragments are there', 120)
+        wait_for(lambda: not self.wrong(), 'all fragments are there', 900)
 
     def reconstruct(self):
         for node in self.cluster.spec.node_numbers():
