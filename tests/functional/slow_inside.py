@@ -11,7 +11,7 @@ import functools
 import importlib
 import os
 
-from swift.common.concurrency import sleep
+from swift.common.concurrency import patcher, sleep
 
 FILTER = 'slow-inside'
 
@@ -52,3 +52,18 @@ def filter_factory(global_conf, **local_conf):
             return first(*args, **kwargs)
         setattr(cls, method, slow)
     return lambda app: app
+
+
+def asked_filter_factory(global_conf, **local_conf):
+    """
+    :returns: a filter in which a request waits for as many seconds as its
+        X-Test-Delay says, to the microsecond
+    """
+    wait = patcher.original('time').sleep
+
+    def make(app):
+        def delayed(env, start_response):
+            wait(float(env.get('HTTP_X_TEST_DELAY') or 0))
+            return app(env, start_response)
+        return delayed
+    return make

@@ -17,6 +17,8 @@ SYSTEMS = {
               'primary-role writes against writes to a quorum (root)'),
     'versioning': ('versioning', 'Versioning', 'versions of Write-Repair '
                    "and Read-Repair against Swift's own"),
+    'samples': ('samples', 'Samples', 'the workloads of etc/cosbench on '
+                'ours and on stock Swift (root)'),
     'cosbench': ('cosbench', 'Cosbench', 'requests per CPU second '
                  "of the HTTP client of COSBench's drivers")}
 
