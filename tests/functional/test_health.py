@@ -6,12 +6,16 @@ import os
 import signal
 import time
 import unittest
-from contextlib import contextmanager
 
 import pytest
 
 from swift_losf.format.layout import Layout
-from tests.functional.clusters import object_servers, play_round, wait_for
+from tests.functional.clusters import (
+    object_servers,
+    play_round,
+    stopped,
+    wait_for,
+)
 from tests.functional.sites_case import (
     PROPAGATOR,
     SitesCase,
@@ -33,18 +37,6 @@ def check(cluster, *args):
     return done.returncode, {
         (name, finding['severity'], finding['text'])
         for name, system in found.items() for finding in system['findings']}
-
-
-@contextmanager
-def stopped(*pids):
-    """Processes that hang."""
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
 
 
 class TestOneCluster(unittest.TestCase):

@@ -8,7 +8,6 @@ without the failure, and nobody waits for a failed node once a partition.
 
 import json
 import os
-import signal
 from contextlib import ExitStack, contextmanager
 from glob import glob
 
@@ -21,6 +20,7 @@ from tests.functional.clusters import (
     R5,
     RunningPass,
     SyncCase,
+    stopped,
     wait_for,
     with_options,
 )
@@ -62,18 +62,6 @@ class FailureCase(SyncCase):
 @pytest.mark.long
 class TestFailures(FailureCase):
 
-    @contextmanager
-    def stopped(self, node):
-        """A node's processes stand still; its kernel takes connections."""
-        pids = self.cluster.pids(node)
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
-
     def test_two_dead_nodes_of_five_cost_no_round(self):
         self.cluster.kill(2)
         self.cluster.kill(3)
@@ -92,7 +80,7 @@ class TestFailures(FailureCase):
         self.converge(2)
 
     def test_a_node_that_stands_still_holds_up_no_partition(self):
-        with self.stopped(3):
+        with stopped(*self.cluster.pids(3)):
             self.write(['n3d1'])
             _, log = self.converge(2, [1, 2, 4, 5], without=['n3d1'])
         # Not one of 32 partitions, but one a node: the device has failed.
@@ -114,7 +102,7 @@ class TestFailures(FailureCase):
     def test_a_node_that_stands_still_for_a_while_misses_nothing(self):
         self.write()
         with ExitStack() as stack:
-            with self.stopped(4):
+            with stopped(*self.cluster.pids(4)):
                 passes = [stack.enter_context(RunningPass(
                     self.cluster, node)) for node in (1, 2, 3, 5)]
                 wait_for(lambda: any(NO_ANSWER in each.log()
