@@ -23,13 +23,14 @@ from swift_lightsync.common import command
 from swift_lightsync.common.command import Exit, UsageError
 from swift_losf.convert.converter import Converter
 from swift_losf.convert.sides import Files, Volumes
+from swift_losf.daemon import supervisor
 from swift_losf.daemon.manager import kv_policies
 from swift_losf.diskfile.store import Store
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.fsck.cli import require_device
 from swift_losf.index.index_client import IndexClient
-from swift_losf.options import LosfOptions
+from swift_losf.options import CompactOptions, LosfOptions, ManagerOptions
 
 #: seconds that an index server which was started here has to come up
 START_TIMEOUT = 600
@@ -47,22 +48,21 @@ def _is_served(layout):
 
 
 @contextmanager
-def index_server(layout):
+def index_server(layout, options, part_power):
     """
     Have an index server for a device and policy: the one that runs, or one.
 
     :param layout: a Layout
+    :param options: LosfOptions
+    :param part_power: of the policy's ring
     :raises UsageError: if there is none and it cannot be started
     """
     if _is_served(layout):
         yield
         return
-    argv = [sys.executable, '-m', 'swift_losf.daemon.index_server',
-            '--device-path', layout.device_path,
-            '--policy', str(layout.policy_index)]
-    if layout.index_path:
-        argv += ['--index-path', layout.index_path]
-    server = subprocess.Popen(argv)
+    server = subprocess.Popen(supervisor.command(
+        layout, ManagerOptions(), CompactOptions(), options.max_volume_size,
+        False, part_power))
     try:
         deadline = time.monotonic() + START_TIMEOUT
         while not _is_served(layout):
@@ -85,6 +85,15 @@ def _policy(index):
     if policy is None:
         raise UsageError('--policy %d: swift.conf has no such policy' % index)
     return policy
+
+
+def _part_power(policy, swift_dir):
+    try:
+        policy.load_ring(swift_dir)
+        return policy.object_ring.part_power
+    except (OSError, ValueError) as err:
+        raise UsageError('%s: the ring of policy %d cannot be read: %s' % (
+            swift_dir, int(policy), err)) from err
 
 
 def _require_user(layout):
@@ -110,10 +119,11 @@ def run(args):
     require_device(device_path, not args.no_mount_check)
     layout = Layout(device_path, args.policy, args.index_path)
     _require_user(layout)
-    in_volumes = _policy(args.policy) in kv_policies(POLICIES)
+    policy = _policy(args.policy)
+    in_volumes = policy in kv_policies(POLICIES)
     options = LosfOptions(index_path=args.index_path or '')
     os.makedirs(layout.objects, exist_ok=True)
-    with index_server(layout):
+    with index_server(layout, options, _part_power(policy, args.swift_dir)):
         sides = Files(layout), Volumes(Store(layout, options, logger))
         # What the daemons use is copied from at first, and to in the end.
         copies = args.command == 'copy'
@@ -148,6 +158,7 @@ def make_parser():
         add('--policy', type=int, required=True,
             help='index of the storage policy')
         add('--index-path', help='losf_index_path, if it is set')
+        add('--swift-dir', default='/etc/swift', help='where the rings are')
         add('--bandwidth', type=float, metavar='MIB',
             help='MiB a second at most')
         add('--no-mount-check', action='store_true',

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 from swift.common import storage_policy
@@ -267,11 +268,14 @@ class TestInterruption(ConvertTest):
 
 class TestCommand(ConvertTest):
 
+    ring: Any = mock.Mock(part_power=10)
+
     def run_command(self, command, in_volumes):
         """Run the command as swift.conf has the policy."""
         policy = StoragePolicy(
-            0, 'p', is_default=True, diskfile_module='egg:swift-lightsync#'
-            'replication.kv' if in_volumes else 'egg:swift#replication.fs')
+            0, 'p', is_default=True, object_ring=self.ring,
+            diskfile_module='egg:swift-lightsync#replication.kv'
+            if in_volumes else 'egg:swift#replication.fs')
         policies = StoragePolicyCollection([policy])
         output = io.StringIO()
         with mock.patch.object(storage_policy, '_POLICIES', policies), \
@@ -294,11 +298,22 @@ class TestCommand(ConvertTest):
     def test_it_has_an_index_server_of_its_own_if_none_runs(self):
         self.fill(self.stock)
         self.world.kill('d1')
-        status, output = self.run_command('copy', False)
+        with mock.patch.object(cli.subprocess, 'Popen',
+                               wraps=subprocess.Popen) as started:
+            status, output = self.run_command('copy', False)
         self.assertEqual(0, status, output)
         self.assertIn('copy to volumes: 8 files', output)
+        argv = started.call_args.args[0]
+        self.assertEqual('10', argv[argv.index('--part-power') + 1])
         self.world.serve('d1')
         self.assert_same()
+
+    def test_without_the_ring_nothing_is_begun(self):
+        self.ring = None
+        status, output = self.run_command('copy', False)
+        self.assertEqual(2, status)
+        self.assertIn('/etc/swift: the ring of policy 0 cannot be read: ',
+                      output)
 
     def test_a_disk_that_is_full_loses_nothing(self):
         self.world.kill('d1')
