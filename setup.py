@@ -10,9 +10,7 @@ with open('README.md', encoding='utf8') as readme:
 
 LOSF = [
     'google-crc32c>=1.5,<2',
-    'grpcio>=1.51,<2',
     'hpack>=4.0,<5',
-    'hyperframe>=6.0,<7',
     'plyvel>=1.5,<2',
     'protobuf>=3.20.2,<8',
     'rich>=13',
@@ -70,6 +68,7 @@ setup(
         'fuzz': ['atheris>=2.3'],
         'losf': LOSF,
         'test': LOSF + COSBENCH + [
+            'grpcio>=1.51,<2',
             'h2>=4.1,<5',
             # Any protoc compares index_pb2.py with index.proto.
             'grpcio-tools>=1.51,<2',

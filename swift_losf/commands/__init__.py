@@ -4,8 +4,7 @@
 from swift_lightsync.common.command import require_extra
 
 #: What the extra ``losf`` installs, by the names that are imported.
-LIBRARIES = ('google.protobuf', 'google_crc32c', 'grpc', 'hpack',
-             'hyperframe', 'plyvel')
+LIBRARIES = ('google.protobuf', 'google_crc32c', 'hpack', 'plyvel')
 
 
 def convert() -> int:

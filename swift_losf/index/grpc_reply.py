@@ -2,13 +2,12 @@
 """The reply to a unary gRPC call: a message, or why there is none."""
 
 import enum
-import struct
 from urllib.parse import unquote
+
+from swift_losf.index.http2 import PREFIX, Stream
 
 #: so many bytes of one reply are taken
 MAX_REPLY = 64 * 2 ** 20
-#: before a message: whether it is compressed, and its length
-PREFIX = struct.Struct('>BI')
 
 
 class Status(enum.IntEnum):
@@ -46,13 +45,8 @@ class CallError(Exception):
         self.status = status
 
 
-class Reply:
+class Reply(Stream):
     """What has arrived of the reply to one call."""
-
-    def __init__(self):
-        self.headers = {}
-        self.body = bytearray()
-        self.ended = False
 
     def add_data(self, data):
         """

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The calls of index.proto, served by grpcio: messages in, messages out.
+The calls of index.proto: messages in, messages out.
 
 There is no generated service class: the descriptor names the calls, and a
 table tells what each does with an Index.
 """
 
+import logging
 import os
 import threading
 import time
 
-import grpc
 import plyvel
 from google.protobuf.message import DecodeError
 
@@ -19,16 +19,18 @@ from swift_losf.format.values import Location
 from swift_losf.index import index_pb2 as pb
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.db import NotDurable, is_full
+from swift_losf.index.grpc_reply import Status
+from swift_losf.index.grpc_server import Refusal
 from swift_losf.index.index import NotFound, Refused
 from swift_losf.index.known import NotKnownYet
 
 _SERVICE = pb.DESCRIPTOR.services_by_name['Index']
-_CODES = {InvalidArgument: grpc.StatusCode.INVALID_ARGUMENT,
-          DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
-          NotFound: grpc.StatusCode.NOT_FOUND,
-          Refused: grpc.StatusCode.FAILED_PRECONDITION,
-          NotKnownYet: grpc.StatusCode.UNAVAILABLE,
-          NotDurable: grpc.StatusCode.RESOURCE_EXHAUSTED}
+_CODES = {InvalidArgument: Status.INVALID_ARGUMENT,
+          DecodeError: Status.INVALID_ARGUMENT,
+          NotFound: Status.NOT_FOUND,
+          Refused: Status.FAILED_PRECONDITION,
+          NotKnownYet: Status.UNAVAILABLE,
+          NotDurable: Status.RESOURCE_EXHAUSTED}
 #: after these, the index has to be recovered
 FATAL = (plyvel.Error, FormatError, OSError)
 #: seconds without a call after which nobody is served
@@ -156,6 +158,13 @@ _CALLS = {
     'GetStatistics': _get_statistics,
     'GetTable': _get_table,
 }
+#: paths to what parses a request, and answers it
+_METHODS = {
+    b'/%s/%s' % (_SERVICE.full_name.encode(), method.name.encode()): (
+        getattr(pb, method.input_type.name).FromString, _CALLS[method.name])
+    for method in _SERVICE.methods}
+
+logger = logging.getLogger(__name__)
 
 
 class IndexService:
@@ -179,45 +188,51 @@ class IndexService:
         """Return whether there was a call not long ago."""
         return time.monotonic() - self._last_call < IDLE
 
-    def handler(self):
-        """Return the generic handler that a grpc.Server takes."""
-        return grpc.method_handlers_generic_handler(_SERVICE.full_name, {
-            method.name: grpc.unary_unary_rpc_method_handler(
-                self._answerer(method)) for method in _SERVICE.methods})
+    @property
+    def paths(self):
+        """The paths of all calls."""
+        return frozenset(_METHODS)
 
-    def _answerer(self, method):
-        parse = getattr(pb, method.input_type.name).FromString
-        call = _CALLS[method.name]
-
-        def answer(data, context):
-            index = self._begin(context)
-            if index is None:
-                context.abort(grpc.StatusCode.UNAVAILABLE, self.state)
-            try:
-                return call(index, parse(data)).SerializeToString()
-            except tuple(_CODES) as err:
-                context.abort(_CODES[type(err)], str(err))
-            except FATAL as err:
-                self._fail(err)
-                context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED
-                              if is_full(err)
-                              else grpc.StatusCode.UNAVAILABLE,
-                              'the index server ends: %s' % err)
-        return answer
-
-    def _begin(self, context):
-        """Return the index for a call, and count the call until it is over."""
+    def begin(self):
+        """Count a call as being under way."""
         with self._changed:
-            if self.index is None or not context.add_callback(self._end):
-                return None
             self._calls += 1
             self._last_call = time.monotonic()
-            return self.index
 
-    def _end(self):
+    def end(self):
+        """Count a call as answered."""
         with self._changed:
             self._calls -= 1
             self._changed.notify_all()
+
+    def answer(self, path, data):
+        """
+        Answer a call.
+
+        :param path: of the method
+        :param data: the bytes of the request
+        :returns: the bytes of the reply
+        :raises Refusal: if there is none
+        """
+        if path not in _METHODS:
+            raise Refusal(Status.UNIMPLEMENTED, 'method not found')
+        parse, call = _METHODS[path]
+        index = self.index
+        if index is None:
+            raise Refusal(Status.UNAVAILABLE, self.state)
+        try:
+            return call(index, parse(data)).SerializeToString()
+        except tuple(_CODES) as err:
+            raise Refusal(_CODES[type(err)], str(err)) from err
+        except FATAL as err:
+            self._fail(err)
+            raise Refusal(
+                Status.RESOURCE_EXHAUSTED if is_full(err)
+                else Status.UNAVAILABLE,
+                'the index server ends: %s' % err) from err
+        except Exception as err:
+            logger.exception('%s', path)
+            raise Refusal(Status.UNKNOWN, repr(err)) from err
 
     def close(self, seconds):
         """

@@ -5,16 +5,15 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from unittest import mock
 
-import grpc
 from swift.common import storage_policy, utils
 from swift.common.concurrency import Timeout, sleep, spawn
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
@@ -25,6 +24,7 @@ from swift.obj.server import ObjectController
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
+from swift_losf.index.grpc_server import UnaryServer
 from swift_losf.index.index_client import IndexClient
 from swift_losf.index.index_service import IndexService
 from tests import waiting
@@ -73,10 +73,12 @@ def serve_index(test, path, index=None, state=''):
     """
     service = IndexService(None)
     service.index, service.state = index, state
-    server = grpc.server(ThreadPoolExecutor(4), (service.handler(),))
-    server.add_insecure_port('unix:' + path)
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(path)
+    sock.listen()
+    server = UnaryServer(sock, service)
     server.start()
-    test.addCleanup(lambda: server.stop(None).wait())
+    test.addCleanup(server.close, DEADLINE)
 
 
 def policy(index=0):

@@ -13,8 +13,9 @@ from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
 from swift_losf.index import grpc_reply
-from swift_losf.index.grpc_reply import PREFIX, CallError, Status
+from swift_losf.index.grpc_reply import CallError, Status
 from swift_losf.index.grpc_unary import UnaryConnection
+from swift_losf.index.http2 import PREFIX
 
 DEADLINE = 120
 PATH = b'/package.Service/Echo'
@@ -189,6 +190,14 @@ class TestPeersThatBreakTheRules(unittest.TestCase):
         self.assertEqual(b'x', self.answer(*self.good()))
         self.assertTrue(self.connection.is_alive())
 
+    def test_headers_and_data_may_come_in_pieces_and_padded(self):
+        headers = b'\x20\x88\x00\x0bgrpc-status\x010'
+        self.assertEqual(b'x', self.answer(
+            self.frame(1, 0x28, 1, b'\2\0\0\0\0\7' + headers[:4] + b'..'),
+            self.frame(9, 4, 1, headers[4:]),
+            self.frame(0, 8, 1, b'\3' + PREFIX.pack(0, 1) + b'...'),
+            self.frame(0, 1, 1, b'x')))
+
     def test_frames_that_mean_nothing_here_are_passed_over(self):
         self.assertEqual(b'x', self.answer(
             self.frame(0xbe, 0, 7, b'unknown'),
@@ -202,19 +211,29 @@ class TestPeersThatBreakTheRules(unittest.TestCase):
     def test_what_breaks_the_rules_ends_the_connection(self):
         frame, (head, data) = self.frame, self.good()
         for what, reason, frames in (
-                ('data of another stream', 'DataFrame of stream 3',
+                ('data of another stream', 'data of stream 3',
                  self.good(3)[1:]),
-                ('data after the end of the stream', 'DataFrame of stream 1',
+                ('data after the end of the stream', 'which has ended',
                  [head, data, data]),
                 ('a frame that is too long', 'a frame of 16385 bytes',
                  [frame(0, 0, 1, b'x' * 16385)]),
-                ('headers that go on in another frame',
-                 'headers of more than', [frame(1, 0, 1, b'\x20\x88')]),
+                ('headers that do not end', 'headers that do not end',
+                 [frame(1, 0, 1, b'\x20\x88'), data]),
+                ('headers without end', 'headers of more than 65536',
+                 [frame(1, 0, 1)] + 5 * [frame(9, 0, 1, bytes(2 ** 14))]),
+                ('headers that go on without a begin',
+                 'headers that go on, of stream 1', [frame(9, 4, 1)]),
+                ('padding longer than its frame', 'more padding',
+                 [head, frame(0, 8, 1, b'\5xxx')]),
+                ('settings that are not', 'settings of 5 bytes',
+                 [frame(4, 0, 0, b'short')]),
+                ('a window that is no number', 'a number of 5 bytes',
+                 [frame(8, 0, 0, b'short')]),
                 ('headers that do not decode', 'breaks HTTP/2',
                  [frame(1, 4, 1, b'\xff' * 9)]),
                 ('headers with state, which it was told not to use',
                  'breaks HTTP/2', [frame(1, 4, 1, b'\x88\x40\x01a\x01b')]),
-                ('a frame that its length belies', 'breaks HTTP/2',
+                ('a ping that is not', 'a ping of 5 bytes',
                  [frame(6, 0, 0, b'short')]),
                 ('a push', 'a push',
                  [frame(5, 4, 1, b'\0\0\0\2\x20\x88')])):

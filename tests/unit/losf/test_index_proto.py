@@ -63,13 +63,6 @@ class TestIndexProto(unittest.TestCase):
 
     def test_every_call_is_served(self):
         calls = index_pb2.DESCRIPTOR.services_by_name['Index'].methods
-        handler = IndexService(None).handler()
-        for call in calls:
-            self.assertIsNotNone(handler.service(_Details(
-                '/losf.Index/%s' % call.name)))
         self.assertEqual(14, len(calls))
-
-
-class _Details:
-    def __init__(self, method):
-        self.method = method
+        self.assertEqual({b'/losf.Index/%s' % call.name.encode()
+                          for call in calls}, IndexService(None).paths)
