@@ -139,9 +139,10 @@ def apply_version(container, mine, shipment, body):
 
 def _check_null(strategy, entry):
     """
-    Raise Refusal of a null version that is older than one that is here. Either
-    that one comes to the sender, too, and replaces it there, or is purged: if
-    this site had dropped the older one, only the others would have it then.
+    Raise Refusal of a null version that is older than one that is here: its
+    sender keeps it until that one is there, too, or is purged. One that comes
+    here after this look, before the older one is stored, replaces that like
+    any that was here before, and all sites are told.
     """
     if any(each.version.id > entry.version.id
            for each in strategy.nulls(entry.object)[1]):
