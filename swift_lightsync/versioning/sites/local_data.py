@@ -9,6 +9,7 @@ from dataclasses import replace
 from swift.common.concurrency import Timeout
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient, UnexpectedResponse
+from swift.common.request_helpers import USE_REPLICATION_NETWORK_HEADER
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
     Request,
@@ -22,6 +23,10 @@ from swift.common.utils import (
     drain_and_close,
 )
 from swift.common.wsgi import ConfigString
+from swift.proxy.controllers.base import (
+    get_cache_key,
+    headers_to_container_info,
+)
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.versioning.core.keys import hidden_container
@@ -124,7 +129,8 @@ class LocalData:
         if entry.kind is not Kind.DATA:
             return Shipment(*place, entry), ()
         status, headers, body = self._get(
-            database.account, database.hidden_container, entry.data_name)
+            database.account, database.hidden_container, entry.data_name,
+            environ=infocache(database))
         if body is None:
             raise DataMissing('GET of its data: %s' % status)
         stamp, changed = _stamps(headers)
@@ -137,13 +143,15 @@ class LocalData:
             stored_headers(headers.items()),
             int(headers['Content-Length'])), body
 
-    def _get(self, account, container, name, **headers):
+    def _get(self, *names, environ=(), **headers):
         """Return (status, headers, body) of data; the body may be None."""
-        try:
-            return self._client.get_object(account, container, name, headers)
-        except UnexpectedResponse as err:
-            close_if_possible(err.resp.app_iter)
-            return err.resp.status_int, {}, None
+        response = self._send('GET', names, {
+            USE_REPLICATION_NETWORK_HEADER: 'true', **headers},
+            environ=environ)
+        if response.is_success:
+            return response.status_int, response.headers, response.app_iter
+        drain_and_close(response)
+        return response.status_int, {}, None
 
     def headers(self, account, container):
         """
@@ -263,8 +271,13 @@ class LocalData:
             raise DataMissing('%s of its data: %s' % (method,
                                                       response.status))
 
-    def _ask(self, method, names, headers=(), body=None, environ=()):
+    def _ask(self, *args, **options):
         """Return the answer to a request, drained."""
+        response = self._send(*args, **options)
+        drain_and_close(response)
+        return response
+
+    def _send(self, method, names, headers=(), body=None, environ=()):
         request = Request.blank(
             self._client.make_path(*names), headers={
                 **dict(headers), 'X-Backend-Allow-Reserved-Names': 'true',
@@ -273,9 +286,17 @@ class LocalData:
                      'swift.source': SOURCE})
         if body is not None:
             request.environ['wsgi.input'] = FileLikeIter(body)
-        response = request.get_response(self._client.app)
-        drain_and_close(response)
-        return response
+        return request.get_response(self._client.app)
+
+
+def infocache(database):
+    """
+    Return what spares a request for data the question what Swift says of a
+    hidden container: nothing but its storage policy matters.
+    """
+    return {'swift.infocache': {
+        get_cache_key(database.account, database.hidden_container): dict(
+            headers_to_container_info({}), storage_policy=database.policy)}}
 
 
 def _stamps(headers):
