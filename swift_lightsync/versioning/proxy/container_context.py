@@ -18,7 +18,7 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
-from swift_lightsync.versioning.proxy.container import (
+from swift_lightsync.versioning.data.container import (
     ENABLED,
     MODE,
     STOCK_CONTAINER,

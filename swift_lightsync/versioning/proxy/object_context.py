@@ -29,14 +29,14 @@ from swift.proxy.controllers.obj import check_content_type
 from swift_lightsync.versioning.core.keys import ROOM
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.proxy.container import authorize
-from swift_lightsync.versioning.proxy.object_data import (
+from swift_lightsync.versioning.data.container import authorize
+from swift_lightsync.versioning.data.object_data import (
     has_expired,
     hide_expiry,
     put_from_client,
     show_expiry,
 )
-from swift_lightsync.versioning.proxy.object_writes import ObjectWrites
+from swift_lightsync.versioning.data.object_writes import ObjectWrites
 
 VERSION_ID = 'X-Object-Version-Id'
 #: What a client asks with for the versions that were made at the same time as

@@ -9,7 +9,6 @@ from typing import Any, Dict
 from swift.common.exceptions import ChunkReadError
 from swift.common.swob import HTTPException
 
-from swift_lightsync.versioning.core.clock import ClockAhead
 from swift_lightsync.versioning.core.keys import (
     LIFE,
     purge_name,
@@ -18,6 +17,7 @@ from swift_lightsync.versioning.core.keys import (
 from swift_lightsync.versioning.core.life import life_of
 from swift_lightsync.versioning.core.row_data import Kind, entry_of
 from swift_lightsync.versioning.core.shipping import MAX_ERROR, Result
+from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
 from swift_lightsync.versioning.sites.life import LifeRefused

@@ -14,6 +14,7 @@ part of Write-Repair and Read-Repair.
 
 import time
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import List, Optional
 
 from swift_lightsync.versioning.core.heads import (
@@ -34,6 +35,12 @@ from swift_lightsync.versioning.strategies.history import History, named
 
 #: Null versions of an object that are purged in one request.
 AT_ONCE = 400
+
+
+class Mode(Enum):
+    """When the latest version is decided."""
+    WRITE_REPAIR = 'write-repair'
+    READ_REPAIR = 'read-repair'
 
 
 @dataclass(frozen=True)
@@ -242,3 +249,6 @@ class ReadRepair(Strategy):
     """
 
     listed = False
+
+
+STRATEGIES = {Mode.WRITE_REPAIR: WriteRepair, Mode.READ_REPAIR: ReadRepair}

@@ -31,11 +31,10 @@ from swift.proxy.controllers.base import get_cache_key
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.container_server import ContainerController
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
-from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.rows import replicas
 from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
 from swift_lightsync.versioning.server.row_table import MODE
