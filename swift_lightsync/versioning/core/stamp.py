@@ -133,6 +133,11 @@ class Stamp:
         """The time in Unix seconds."""
         return self.ticks / TICKS
 
+    @property
+    def rank(self) -> int:
+        """The rank of the site, see ``offset_of``; for a version's id only."""
+        return _RANKS - 1 - (self.offset >> _RANK_SHIFT & _RANKS - 1)
+
 
 def offset_of(rank: int, nonce: int) -> int:
     """

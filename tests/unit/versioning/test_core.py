@@ -95,6 +95,8 @@ class TestStamp(unittest.TestCase):
     def test_the_preferred_site_is_greater_at_equal_times(self):
         made = [Stamp(T, offset_of(rank, 7)) for rank in range(MAX_SITES)]
         self.assertEqual(made[::-1], sorted(made))
+        self.assertEqual(list(range(MAX_SITES)),
+                         [stamp.rank for stamp in made])
         with self.assertRaisesRegex(ValueError, 'rank of a site is 32'):
             offset_of(MAX_SITES, 0)
 
