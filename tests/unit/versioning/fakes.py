@@ -360,10 +360,7 @@ class MemoryReplicas:
 
     def begin(self, place, request, first=()):
         return SimpleNamespace(
-            replies=lambda: self.ask(place, request, first))
-
-    def ask(self, place, request, first=()):
-        return self.tell(place, request, None)
+            replies=lambda: self.tell(place, request, None))
 
     def tell(self, place, request, again):
         replies = []

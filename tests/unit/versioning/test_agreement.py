@@ -194,9 +194,6 @@ class Lossy:
     def begin(self, place, request, first=()):
         return self._reached(2).begin(place, request)
 
-    def ask(self, place, request, first=()):
-        return self._reached(2).ask(place, request)
-
     def tell(self, place, request, again):
         return self._reached(self.rng.choice([1, 2, 2, 2, 3])).tell(
             place, request, again)
