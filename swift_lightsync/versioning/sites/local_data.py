@@ -217,9 +217,7 @@ class LocalData:
         return ObjectWrites(
             VersionedContainer(self._client.app, account, container,
                                {'storage_policy': None},
-                               lambda *_: strategy), obj,
-            Request.blank('/', headers={
-                'User-Agent': self._client.user_agent}))
+                               lambda *_: strategy), obj, Request.blank('/'))
 
     def _ask(self, *args, **options):
         """Return the answer to a request, drained."""
