@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from swift_lightsync.versioning.proxy.filter_options import FilterOptions
+from swift_lightsync.versioning.sites.options import FilterOptions
 from tools.benchmarks.versioning import MODES, Keeper
 
 CYCLES = 3

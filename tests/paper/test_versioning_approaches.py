@@ -19,7 +19,6 @@ from swift_lightsync.versioning.core.version import (
     Vector,
     Version,
     frontier,
-    latest,
 )
 from swift_lightsync.versioning.strategies.strategy import (
     ReadRepair,
@@ -48,7 +47,7 @@ class TestTheLatest(unittest.TestCase):
         four = version('south', 4, two)
         every = [one, two, three, four, five]
         self.assertEqual([four, three, five], frontier(every))
-        self.assertEqual(four, latest(every))
+        self.assertEqual(four, frontier(every)[0])
 
     def test_vectors_come_before_times(self):
         """
@@ -68,13 +67,13 @@ class TestTheLatest(unittest.TestCase):
 
     def test_then_the_most_recent_timestamp(self):
         older, newer = version('north', 1), version('west', 2)
-        self.assertEqual(newer, latest([newer, older]))
+        self.assertEqual(newer, frontier([newer, older])[0])
 
     def test_then_the_site_preference(self):
         every = [version(site, 5) for site in SITES]
-        self.assertEqual('north', latest(every).site)
-        self.assertEqual('north', latest(every[::-1]).site)
-        self.assertEqual('south', latest(every[1:]).site)
+        self.assertEqual('north', frontier(every)[0].site)
+        self.assertEqual('north', frontier(every[::-1])[0].site)
+        self.assertEqual('south', frontier(every[1:])[0].site)
 
 
 class TestKeys(unittest.TestCase):

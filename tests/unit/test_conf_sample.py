@@ -22,7 +22,7 @@ from swift_lightsync.proar.proxy.policy_options import (
 from swift_lightsync.software import RUN_DIR
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from swift_lightsync.versioning.proxy import middleware
-from swift_lightsync.versioning.proxy.filter_options import FilterOptions
+from swift_lightsync.versioning.sites.options import FilterOptions
 from swift_losf.daemon.manager import IndexServerManager
 from swift_losf.options import LosfOptions, ManagerOptions
 from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of

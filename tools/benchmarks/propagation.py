@@ -59,12 +59,14 @@ class Propagation:
         :param seconds: of one round trip between two sites, from then on
         """
         self._say('making %d containers' % len(self._containers))
-        self._request('PUT', self._containers, {'X-Versions-Enabled': 'true'})
-        # With one version in each, every site has made its container.
         before = self._shipped()
+        self._request('PUT', self._containers, {'X-Versions-Enabled': 'true'})
         self._request('PUT', self._objects('first'))
         self._say('waiting until all sites have them')
-        self._wait(before)
+        # The life record of each, and a version.
+        self._wait(before, 2 * len(self._containers))
+        since = time.time()
+        self._until(lambda: self._busy(since))
         names = self.sites.names
         for one in names:
             for other in names:
@@ -84,7 +86,7 @@ class Propagation:
         before = self._shipped(since)
         begin = time.monotonic()
         self._propagators('start')
-        self._wait(before, since)
+        self._wait(before, len(self._containers), since)
         return time.monotonic() - begin
 
     def check(self, run: int) -> None:
@@ -126,26 +128,49 @@ class Propagation:
             before does not count
         """
         sent = dict.fromkeys(self.sites.names[1:], 0)
-        for name, cluster in self.sites.clusters.items():
-            for node in cluster.spec.node_numbers():
-                state = read(cluster.layout.cache_dir(node))
-                if not state or cluster is self.first and \
-                        state.updated <= since:
-                    continue
-                for peer in state.peers:
-                    if peer.site in sent:
-                        sent[peer.site] += peer.shipped
+        for name, state in self._states():
+            if not state or name == self.sites.names[0] and \
+                    state.updated <= since:
+                continue
+            for peer in state.peers:
+                if peer.site in sent:
+                    sent[peer.site] += peer.shipped
         return sent
 
-    def _wait(self, before: dict[str, int], since: float = 0) -> None:
+    def _states(self) -> list[tuple[str, Any]]:
+        """Return (site, what its propagator has recorded) of each node."""
+        return [(name, read(cluster.layout.cache_dir(node)))
+                for name, cluster in self.sites.clusters.items()
+                for node in cluster.spec.node_numbers()]
+
+    def _busy(self, since: float) -> str:
+        """
+        Say which sites have not told since then that all have what they have,
+        and that they know of all containers.
+        """
+        states = self._states()
+        if len({state and state.databases for _, state in states}) > 1:
+            return 'some have not found all containers'
+        return ', '.join(sorted({
+            name for name, state in states
+            if state.updated <= since or any(
+                peer.rows for peer in state.peers)}))
+
+    def _wait(self, before: dict[str, int], count: int,
+              since: float = 0) -> None:
+        """Wait until other sites were sent so many versions more."""
+        def missing() -> str:
+            sent = self._shipped(since)
+            return ', '.join('%s lacks %d' % (
+                name, before[name] + count - sent[name])
+                for name in sent if sent[name] < before[name] + count)
+        self._until(missing)
+
+    def _until(self, missing: Callable[[], str]) -> None:
+        """Wait until nothing is said to be missing."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            missing = {
-                name: before[name] + len(self._containers) - sent
-                for name, sent in self._shipped(since).items()
-                if sent < before[name] + len(self._containers)}
-            if not missing:
+            if not missing():
                 return
             time.sleep(0.05)
-        raise BenchError('after %d s versions were not at all sites: %s' % (
-            PATIENCE, missing))
+        raise BenchError('after %d s: %s' % (PATIENCE, missing()))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from swift_lightsync.versioning.proxy.filter_options import FilterOptions
+from swift_lightsync.versioning.sites.options import FilterOptions
 from tools.benchmarks import delay, request_log, workload
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.delay import set_delay

@@ -37,7 +37,6 @@ class _Seen:
     :param made: when its version was made, Unix time
     :param until: when it is due, Unix time; None: not decided yet
     :param fresh: whether it has never been tried
-    :param subject: what it is about, or None
     """
     made: float
     until: Optional[float] = None
@@ -45,7 +44,6 @@ class _Seen:
     done: bool = False
     under_way: bool = False
     fresh: bool = False
-    subject: Optional[str] = None
 
 
 class Progress:
@@ -54,8 +52,6 @@ class Progress:
     def __init__(self, point: int) -> None:
         self.point = point
         self._rows: Dict[int, _Seen] = {}
-        # By subject: the last row about it.
-        self._last: Dict[str, int] = {}
 
     def look(self, after: int, page: Sequence[Tuple[int, float]],
              complete: bool) -> None:
@@ -71,31 +67,10 @@ class Progress:
         # A row that was written anew has another ROWID.
         for row in [row for row in self._rows if row not in present and
                     row > after and (complete or row <= end)]:
-            self._forget(row)
+            del self._rows[row]
         for row, made in page:
             if row > self.point:
                 self._rows.setdefault(row, _Seen(made))
-
-    def _forget(self, row: int) -> None:
-        subject = self._rows.pop(row).subject
-        if subject is not None and self._last.get(subject) == row:
-            del self._last[subject]
-
-    def is_last(self, row: int, subject: Optional[str]) -> bool:
-        """
-        Check that no later row about the same subject has been seen.
-
-        :param subject: what the row is about; None: no other row is about it
-        :returns: False if one has been seen; then this row counts as done
-        """
-        if subject is None or row not in self._rows:
-            return True
-        self._rows[row].subject = subject
-        self._last[subject] = max(row, self._last.get(subject, row))
-        if self._last[subject] == row:
-            return True
-        self.done(row)
-        return False
 
     def schedule(self, row: int, until: float, fresh: bool = False) -> None:
         """Decide when a row is due, unless that is decided already."""
@@ -175,7 +150,7 @@ class Progress:
             if not self._rows[row].done:
                 break
             self.point = row
-            self._forget(row)
+            del self._rows[row]
         return self.point != before
 
     @property

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The messages between sites: the heads of requests, and the answers.
+The messages between sites: the heads of requests, JSON, and the answers.
 
-A head is a JSON object. An *offer* lists versions and life records of many
-containers, and is answered with the places in its list that the receiver
-lacks. A *pack* lists shipments of many containers; their data follow the head,
-in the same order. It has one shipment of any length, or several small ones,
-and is answered with a result for each. A bad shipment says nothing against the
-others of its pack.
+An *offer* lists versions and life records of many containers, and is answered
+with the places in its list that the receiver lacks. A *pack* lists shipments
+of many containers; their data follow the head, in the same order. It has one
+shipment of any length, or several small ones, and is answered with a result
+for each. A bad shipment says nothing against the others of its pack.
 """
 
 import json

@@ -86,12 +86,11 @@ class Follower:
     Takes a task through the rows of a database.
 
     :param task: has ``name``, for the sync point; ``wants``, a function that
-        tells whether an item concerns the task, or None: all do;
-        ``by_object``, whether the last item about an object stands for all
-        before; ``site``, the site whose versions are due, while those of
-        others wait for the others' servers, None: all are alike;
-        ``delay``, the seconds after which an item is due; ``backoff``,
-        before whose ``until`` nothing can be done
+        tells whether an item concerns the task, or None: all do; ``site``,
+        the site whose versions are due, while those of others wait for the
+        others' servers, None: all are alike; ``delay``, the seconds after
+        which an item is due; ``backoff``, before whose ``until`` nothing can
+        be done
     :param database: has ``account``, ``container``, ``place``, ``items``,
         ``point`` and ``save_point``
     :param options: has ``handover_delay``, ``retry_delay`` and
@@ -254,8 +253,7 @@ class Follower:
             for after, made, item in page:
                 if item is None or task.wants and not task.wants(item):
                     progress.done(after)
-                elif not task.by_object or \
-                        progress.is_last(after, item.entry.object):
+                else:
                     yield made, item
             if len(page) < PAGE:
                 break

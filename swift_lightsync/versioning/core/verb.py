@@ -15,7 +15,7 @@ from swift_lightsync.common.records import (
     Record,
     Utf8,
 )
-from swift_lightsync.versioning.core.digest import BUCKETS
+from swift_lightsync.versioning.core.comparing import BUCKETS
 from swift_lightsync.versioning.core.row_data import MAX_ETAG, Row
 from swift_lightsync.versioning.core.stamp import Stamp
 

@@ -7,7 +7,7 @@ Read-Repair §3.1 and §3.3; VERSIONING.md §2).
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Dict, Iterable, List, Mapping, Tuple, Union
 
 from swift_lightsync.versioning.core.stamp import MAX_SITES, Stamp
 
@@ -139,8 +139,3 @@ def frontier(versions: Iterable[Version]) -> List[Version]:
     # Vectors that claim each other are nobody's: none of them counts.
     return sorted(undominated or newest.values(),
                   key=lambda version: version.id, reverse=True)
-
-
-def latest(versions: Iterable[Version]) -> Optional[Version]:
-    """Return the version that answers reads, or None if there is none."""
-    return next(iter(frontier(versions)), None)

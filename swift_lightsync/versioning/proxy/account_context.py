@@ -18,7 +18,7 @@ from swift_lightsync.versioning.core.keys import (
     hidden_container,
     user_container,
 )
-from swift_lightsync.versioning.proxy.container import internal, path_of
+from swift_lightsync.versioning.data.container import internal, path_of
 from swift_lightsync.versioning.proxy.container_listing import text_params
 
 _NAMES = ('prefix', 'marker', 'end_marker')

@@ -18,7 +18,7 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
-from swift_lightsync.versioning.proxy.container import (
+from swift_lightsync.versioning.data.container import (
     ENABLED,
     MODE,
     STOCK_CONTAINER,
@@ -41,6 +41,7 @@ _LIFECYCLE = (
     ('X-Versions-Keep', 'site-versions-keep', integer(0, 10 ** 6)),
     ('X-Versions-Expire-Noncurrent', 'site-versions-expire-noncurrent',
      integer(1, 36500)))
+_POLICY = 'X-Backend-Storage-Policy-Index'
 #: How the names of headers begin that change a container.
 _METADATA = ('x-container-', 'x-remove-container-', 'x-versions-')
 _SHOWN = ((sysmeta(ENABLED), CLIENTS),) + tuple(
@@ -103,8 +104,8 @@ class ContainerContext:
             if wanted:
                 # Swift makes accounts with their first container.
                 authorize(req, None)
-                made = self._make_hidden(req)
-                strategy = self._enabled_strategy(req, made)
+                made, policy = self._make_hidden(req)
+                strategy = self._enabled_strategy(req, made, policy)
             self._store(req, wanted)
         self._store_lifecycle(req, strategy)
         if strategy and strategy.peers and self.recorded and \
@@ -184,7 +185,11 @@ class ContainerContext:
                 'as source of container syncing.', request=req)
 
     def _make_hidden(self, req):
-        """Make the hidden container; return whether it is new."""
+        """
+        Make the hidden container.
+
+        :returns: (whether it is new, the index of its storage policy)
+        """
         if not self.versioned.mode and not self.options.allow_versioning:
             raise HTTPPreconditionFailed(
                 'Object versioning is disabled', request=req)
@@ -196,24 +201,19 @@ class ContainerContext:
         if not is_success(resp.status_int):
             raise HTTPInternalServerError(
                 'Error enabling object versioning', request=req)
-        return resp.status_int == 201
+        return resp.status_int == 201, int(resp.headers[_POLICY])
 
-    def _enabled_strategy(self, req, made):
+    def _enabled_strategy(self, req, made, policy):
         """
         Return the strategy of a container whose hidden one is there.
 
         :raises HTTPServiceUnavailable: if its container servers are Swift's
         """
-        info = self.versioned.hidden_info(req.environ)
-        if not is_success(info['status']):
-            raise HTTPServiceUnavailable(request=req)
         if not made and not is_success(self.versioned.info['status']):
             # That of a container that was deleted: data are looked for in
             # the storage policy of the user's.
-            req.headers['X-Storage-Policy'] = \
-                POLICIES[int(info['storage_policy'])].name
-        strategy = self.versioned.make_strategy(
-            self._mode, info['storage_policy'])
+            req.headers['X-Storage-Policy'] = POLICIES[policy].name
+        strategy = self.versioned.make_strategy(self._mode, policy)
         try:
             strategy.rows.check_verb()
         except VerbMissing as err:

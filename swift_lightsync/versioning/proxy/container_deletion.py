@@ -12,7 +12,7 @@ from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPConflict, HTTPInternalServerError
 
 from swift_lightsync.versioning.core.life import Life
-from swift_lightsync.versioning.proxy.container import (
+from swift_lightsync.versioning.data.container import (
     authorize,
     send_internal,
 )

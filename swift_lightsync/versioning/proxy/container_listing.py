@@ -26,8 +26,7 @@ from swift.common.utils import RESERVED_STR, Timestamp, drain_and_close
 
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import END_OF_TIME, OFFSETS, Stamp
-from swift_lightsync.versioning.proxy.container import internal
-from swift_lightsync.versioning.proxy.filter_options import Mode
+from swift_lightsync.versioning.data.container import internal
 from swift_lightsync.versioning.proxy.listing import (
     Page,
     entry_item,
@@ -38,6 +37,7 @@ from swift_lightsync.versioning.proxy.listing import (
     version_items,
 )
 from swift_lightsync.versioning.proxy.object_context import NULL, version_id
+from swift_lightsync.versioning.strategies.strategy import Mode
 
 #: The swift.source of requests that s3api makes.
 S3 = 'S3'

@@ -28,17 +28,16 @@ from swift.common.utils import cache_from_env, get_logger
 from swift.proxy.controllers.base import get_account_info, get_container_info
 
 from swift_lightsync.proxy_server import Application
-from swift_lightsync.versioning.proxy import account_context
-from swift_lightsync.versioning.proxy.container import (
+from swift_lightsync.versioning.data.container import (
     SOURCE,
     VersionedContainer,
     known_info,
 )
+from swift_lightsync.versioning.proxy import account_context
 from swift_lightsync.versioning.proxy.container_context import (
     CLIENTS,
     ContainerContext,
 )
-from swift_lightsync.versioning.proxy.filter_options import FilterOptions, Mode
 from swift_lightsync.versioning.proxy.latest_cache import LatestCache
 from swift_lightsync.versioning.proxy.object_context import NULL, ObjectContext
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
@@ -51,8 +50,10 @@ from swift_lightsync.versioning.rows.rows import (
     Rows,
     RowsUnavailable,
 )
+from swift_lightsync.versioning.sites.options import FilterOptions
 from swift_lightsync.versioning.sites.receiver import Receiver
 from swift_lightsync.versioning.strategies.strategy import (
+    Mode,
     ReadRepair,
     WriteRepair,
 )

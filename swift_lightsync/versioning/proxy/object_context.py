@@ -29,14 +29,14 @@ from swift.proxy.controllers.obj import check_content_type
 from swift_lightsync.versioning.core.keys import ROOM
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.proxy.container import authorize
-from swift_lightsync.versioning.proxy.object_data import (
+from swift_lightsync.versioning.data.container import authorize
+from swift_lightsync.versioning.data.object_data import (
     has_expired,
     hide_expiry,
     put_from_client,
     show_expiry,
 )
-from swift_lightsync.versioning.proxy.object_writes import ObjectWrites
+from swift_lightsync.versioning.data.object_writes import ObjectWrites
 
 VERSION_ID = 'X-Object-Version-Id'
 #: What a client asks with for the versions that were made at the same time as
@@ -101,10 +101,6 @@ class ObjectContext:
     def strategy(self):
         return self.versioned.strategy
 
-    @property
-    def own_path(self):
-        return self.versioned.own_path(self.obj)
-
     @cors_validation
     def respond(self, req):
         """
@@ -117,8 +113,7 @@ class ObjectContext:
         """
         if len(str_to_wsgi(self.obj)) > MAX_NAME:
             return self.without_versions(req)
-        answer = getattr(self, self.VERBS[req.method])
-        return answer(req)
+        return getattr(self, self.VERBS[req.method])(req)
 
     def without_versions(self, req):
         """
@@ -144,7 +139,8 @@ class ObjectContext:
             container itself
         :returns: the response
         """
-        path = self.versioned.data_path(entry) if entry else self.own_path
+        path = self.versioned.data_path(entry) if entry \
+            else self.versioned.own_path(self.obj)
         return self.versioned.forward(req, path).get_response(
             self.versioned.app)
 
@@ -160,7 +156,8 @@ class ObjectContext:
         resp.headers[VERSION_ID] = version_id(entry)
         if resp.is_success and entry and not entry.null:
             resp.headers['Content-Location'] = '%s?version-id=%s' % (
-                wsgi_quote(self.own_path), version_id(entry))
+                wsgi_quote(self.versioned.own_path(self.obj)),
+                version_id(entry))
         resp.headers.update(self._siblings(req, entry))
         return resp
 
@@ -259,7 +256,8 @@ class ObjectContext:
         """Check whether clients see the object."""
         entry = self.strategy.latest(self.obj)
         if entry is None:
-            return self.versioned.head(req, self.own_path) is not None
+            return self.versioned.head(
+                req, self.versioned.own_path(self.obj)) is not None
         return not entry.version.deleted
 
     def post(self, req):
@@ -285,7 +283,7 @@ class ObjectContext:
 
     def delete(self, req):
         self.authorize(req)
-        return self.hide(req, null=not self.versioned.enabled)
+        return self.hide(req, not self.versioned.enabled)
 
     def hide(self, req, null):
         """

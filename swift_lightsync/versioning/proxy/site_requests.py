@@ -8,17 +8,17 @@ from swift.common.http import is_success
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
 
-from swift_lightsync.versioning.proxy.container import (
+from swift_lightsync.versioning.data.container import (
     MODE,
     internal,
     path_of,
 )
+from swift_lightsync.versioning.data.object_data import delete_data
 from swift_lightsync.versioning.proxy.container_context import (
     CLIENTS,
     ContainerContext,
 )
-from swift_lightsync.versioning.proxy.filter_options import Mode
-from swift_lightsync.versioning.proxy.object_data import delete_data
+from swift_lightsync.versioning.strategies.strategy import Mode
 
 
 class SiteContainer:

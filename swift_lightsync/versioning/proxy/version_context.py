@@ -19,14 +19,14 @@ from swift.common.utils import Timestamp, drain_and_close
 from swift_lightsync.versioning.core.keys import version_name
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.proxy.container import authorize
+from swift_lightsync.versioning.data.container import authorize
+from swift_lightsync.versioning.data.object_data import show_expiry
 from swift_lightsync.versioning.proxy.object_context import (
     NULL,
     VERSION_ID,
     ObjectContext,
     version_id,
 )
-from swift_lightsync.versioning.proxy.object_data import show_expiry
 
 CURRENT_ID = 'X-Object-Current-Version-Id'
 #: Statuses that tell something of a version that is there.

@@ -69,20 +69,15 @@ class Replicas:
             'X-Backend-Allow-Reserved-Names': 'true',
             'X-Backend-Storage-Policy-Index': str(policy_index)}
 
-    def ask(self, place, request, first: Sequence[int] = ()):
+    def begin(self, place, request, first: Sequence[int] = ()):
         """
         Ask a majority, and another replica for each that fails or is slow.
 
         :param place: (account, container)
         :param request: a ``verb.Request`` that writes nothing but what mends
         :param first: ids of nodes that are asked before others
-        :returns: the good replies, as many as a majority
-        :raises RowsUnavailable: if too few replicas answered
+        :returns: an ``Asked``, to wait for
         """
-        return self.begin(place, request, first).replies()
-
-    def begin(self, place, request, first: Sequence[int] = ()):
-        """Ask a majority, as ``ask`` does; return the ``Asked``."""
         return Asked(self, place, request, first)
 
     def tell(self, place, request, again):

@@ -108,8 +108,8 @@ class RowReader:
         given: Set[WireRow] = set()
         while turns < TURNS:
             if asked is not None:
-                replies = self._replicas.ask(place, asked, [
-                    reply.node['id'] for reply in replies])
+                replies = self._replicas.begin(place, asked, [
+                    reply.node['id'] for reply in replies]).replies()
             answers = [reply.answer for reply in replies]
             shards = shards_of(answers, place)
             if shards:

@@ -13,7 +13,7 @@ The rows of a container's versions, at all replicas (VERSIONING.md §4).
 from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional
 
-from swift_lightsync.versioning.core.digest import Digest
+from swift_lightsync.versioning.core.comparing import Digest
 from swift_lightsync.versioning.core.heads import listing_after
 from swift_lightsync.versioning.core.keys import (
     hidden_container,

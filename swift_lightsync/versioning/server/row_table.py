@@ -25,7 +25,7 @@ from urllib.parse import unquote
 from swift.common.concurrency import sleep
 from swift.common.utils import decode_timestamps
 
-from swift_lightsync.versioning.core.digest import Digest
+from swift_lightsync.versioning.core.comparing import Digest
 from swift_lightsync.versioning.core.keys import (
     LAST,
     LIFE,

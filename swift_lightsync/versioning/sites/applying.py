@@ -9,7 +9,6 @@ from typing import Any, Dict
 from swift.common.exceptions import ChunkReadError
 from swift.common.swob import HTTPException
 
-from swift_lightsync.versioning.core.clock import ClockAhead
 from swift_lightsync.versioning.core.keys import (
     LIFE,
     purge_name,
@@ -18,6 +17,7 @@ from swift_lightsync.versioning.core.keys import (
 from swift_lightsync.versioning.core.life import life_of
 from swift_lightsync.versioning.core.row_data import Kind, entry_of
 from swift_lightsync.versioning.core.shipping import MAX_ERROR, Result
+from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
 from swift_lightsync.versioning.sites.life import LifeRefused
@@ -139,9 +139,10 @@ def apply_version(container, mine, shipment, body):
 
 def _check_null(strategy, entry):
     """
-    Raise Refusal of a null version that is older than one that is here. Either
-    that one comes to the sender, too, and replaces it there, or is purged: if
-    this site had dropped the older one, only the others would have it then.
+    Raise Refusal of a null version that is older than one that is here: its
+    sender keeps it until that one is there, too, or is purged. One that comes
+    here after this look, before the older one is stored, replaces that like
+    any that was here before, and all sites are told.
     """
     if any(each.version.id > entry.version.id
            for each in strategy.nulls(entry.object)[1]):

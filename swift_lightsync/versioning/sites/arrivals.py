@@ -15,7 +15,6 @@ from typing import Any, Dict, List
 
 from swift.common.concurrency import GreenPool, Timeout
 
-from swift_lightsync.versioning.core.clock import ClockAhead
 from swift_lightsync.versioning.core.keys import LIFE
 from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.shipping import (
@@ -23,6 +22,7 @@ from swift_lightsync.versioning.core.shipping import (
     Lacking,
     Result,
 )
+from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.applying import (
     apply_version,

@@ -21,14 +21,12 @@ from swift.common.concurrency import GreenPool, Queue, Timeout, sleep
 
 from swift_lightsync.common.backoff import delay_after
 from swift_lightsync.versioning.core.comparing import (
+    LIFE_BUCKET,
     MAX_COMPARED,
     MAX_DIFFERENT,
     Compared,
     Difference,
     Differences,
-)
-from swift_lightsync.versioning.core.digest import (
-    LIFE_BUCKET,
     Digest,
     bucket_of,
 )

@@ -4,47 +4,45 @@ Reads the data of versions and the metadata of containers, and adopts objects,
 through the proxy-server's code of this site.
 """
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 from swift.common.concurrency import Timeout
-from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
+from swift.common.http import HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient, UnexpectedResponse
+from swift.common.request_helpers import USE_REPLICATION_NETWORK_HEADER
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
+    HTTPException,
     Request,
     str_to_wsgi,
     wsgi_quote,
 )
 from swift.common.utils import (
-    FileLikeIter,
     close_if_possible,
     config_true_value,
     drain_and_close,
 )
 from swift.common.wsgi import ConfigString
+from swift.proxy.controllers.base import (
+    get_cache_key,
+    headers_to_container_info,
+)
 
-from swift_lightsync.common.rowless import ROWLESS
-from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import LifeMessage, common_headers
 from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import (
-    DELETE_AT,
-    stored_headers,
-)
+from swift_lightsync.versioning.core.stored_headers import stored_headers
+from swift_lightsync.versioning.data.container import VersionedContainer
+from swift_lightsync.versioning.data.object_writes import ObjectWrites
 from swift_lightsync.versioning.server.row_table import MODE
 from swift_lightsync.versioning.sites.databases import ENABLED
-from swift_lightsync.versioning.sites.older_object import null_version
 
 SOURCE = 'SV'
 #: Swift's own, which s3api, container_sync and quotas ask for.
 STOCK_ENABLED = 'X-Container-Sysmeta-Versions-Enabled'
 STOCK_CONTAINER = 'X-Container-Sysmeta-Versions-Container'
-#: What object-servers say where a request has been done before.
-_DONE_BEFORE = {'PUT': (HTTP_CONFLICT,),
-                'DELETE': (HTTP_CONFLICT, HTTP_NOT_FOUND)}
-
 #: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
 PIPELINE = """
 [DEFAULT]
@@ -123,10 +121,14 @@ class LocalData:
         entry = item.entry
         if entry.kind is not Kind.DATA:
             return Shipment(*place, entry), ()
-        status, headers, body = self._get(
-            database.account, database.hidden_container, entry.data_name)
-        if body is None:
-            raise DataMissing('GET of its data: %s' % status)
+        response = self._send(
+            'GET', (database.account, database.hidden_container,
+                    entry.data_name),
+            {USE_REPLICATION_NETWORK_HEADER: 'true'}, infocache(database))
+        if not response.is_success:
+            drain_and_close(response)
+            raise DataMissing('GET of its data: %s' % response.status_int)
+        headers, body = response.headers, response.app_iter
         stamp, changed = _stamps(headers)
         if stamp != entry.version.id:
             close_if_possible(body)
@@ -136,14 +138,6 @@ class LocalData:
                             else None),
             stored_headers(headers.items()),
             int(headers['Content-Length'])), body
-
-    def _get(self, account, container, name, **headers):
-        """Return (status, headers, body) of data; the body may be None."""
-        try:
-            return self._client.get_object(account, container, name, headers)
-        except UnexpectedResponse as err:
-            close_if_possible(err.resp.app_iter)
-            return err.resp.status_int, {}, None
 
     def headers(self, account, container):
         """
@@ -187,95 +181,77 @@ class LocalData:
 
     def adopt(self, account, container, obj, strategy):
         """
-        Make a null version of an object of the user's container itself: its
-        data is copied, the row is written, then the object is deleted. Each
-        step may be repeated.
+        Make a null version of an object of the user's container itself.
 
         :param strategy: of the container
         :raises DataMissing: if it may not have been adopted
         """
-        status, headers, body = self._get(account, container, obj,
-                                          **{'X-Newest': 'true'})
-        if status == HTTP_NOT_FOUND:
-            return
-        if body is None:
-            raise DataMissing('GET of the object: %s' % status)
-        entry = null_version(obj, headers, strategy.site)
-        stamp = entry.version.id
-        self._store(account, container, entry, headers, body)
-        self.delete_data(account, container, strategy.apply(entry), strategy)
-        self._done('DELETE', (account, container, obj), {
-            'X-Timestamp': str(Stamp(stamp.ticks, stamp.offset + 1))},
-            rows=True)
+        with _told():
+            self._writes(account, container, obj, strategy).adopt()
 
-    def copy(self, account, container, old, new):
+    def copy(self, account, container, old, new, strategy):
         """
         Store the data of one version as those of another, too.
 
         :param old: an ``Entry``, as ``new``
         :raises DataMissing: if that was not done
         """
-        status, headers, body = self._get(
-            account, hidden_container(container), old.data_name)
-        if body is None:
-            raise DataMissing('GET of its data: %s' % status)
-        self._store(account, container, new, headers, body)
-
-    def _store(self, account, container, entry, headers, body):
-        """Store what a GET has given as the data of a version."""
-        try:
-            self._done('PUT', (account, hidden_container(container),
-                               entry.data_name), {
-                **dict(_hidden_expiry(stored_headers(headers.items()))),
-                'Content-Length': headers['Content-Length'],
-                'Content-Type': str_to_wsgi(entry.content_type),
-                'X-Timestamp': str(entry.version.id)}, body)
-        finally:
-            close_if_possible(body)
+        writes = self._writes(account, container, old.object, strategy)
+        with _told():
+            writes.copy(writes.versioned.data_path(old), new)
 
     def delete_data(self, account, container, entries, strategy):
         """
         Delete the data of versions that are purged.
 
-        :param entries: each an ``Entry``; delete markers have no data
+        :param entries: each an ``Entry``
         :param strategy: of the container
         :raises DataMissing: if some may still be there
         """
-        hidden = hidden_container(container)
-        for entry in entries:
-            if not entry.version.deleted:
-                newest = max(entry.version.id,
-                             entry.changed or entry.version.id)
-                self._done('DELETE', (account, hidden, entry.data_name), {
-                    'X-Timestamp': str(strategy.tick(newest))})
+        with _told():
+            for entry in entries:
+                self._writes(account, container, entry.object,
+                             strategy).delete_data(entry)
 
-    def _done(self, method, names, headers, body=None, rows=False):
-        """
-        Write an object.
+    def _writes(self, account, container, obj, strategy):
+        return ObjectWrites(
+            VersionedContainer(self._client.app, account, container,
+                               {'storage_policy': None},
+                               lambda *_: strategy), obj, Request.blank('/'))
 
-        :param rows: whether object-servers write rows
-        :raises DataMissing: unless it is done, now or before
-        """
-        response = self._ask(method, names, headers, body, {
-            ROWLESS: not rows, 'swift.content_type_overridden': True})
-        if not response.is_success and \
-                response.status_int not in _DONE_BEFORE[method]:
-            raise DataMissing('%s of its data: %s' % (method,
-                                                      response.status))
-
-    def _ask(self, method, names, headers=(), body=None, environ=()):
+    def _ask(self, *args, **options):
         """Return the answer to a request, drained."""
+        response = self._send(*args, **options)
+        drain_and_close(response)
+        return response
+
+    def _send(self, method, names, headers=(), environ=()):
         request = Request.blank(
             self._client.make_path(*names), headers={
                 **dict(headers), 'X-Backend-Allow-Reserved-Names': 'true',
                 'User-Agent': self._client.user_agent},
             environ={**dict(environ), 'REQUEST_METHOD': method,
                      'swift.source': SOURCE})
-        if body is not None:
-            request.environ['wsgi.input'] = FileLikeIter(body)
-        response = request.get_response(self._client.app)
-        drain_and_close(response)
-        return response
+        return request.get_response(self._client.app)
+
+
+def infocache(database):
+    """
+    Return what spares a request for data the question what Swift says of a
+    hidden container: nothing but its storage policy matters.
+    """
+    return {'swift.infocache': {
+        get_cache_key(database.account, database.hidden_container): dict(
+            headers_to_container_info({}), storage_policy=database.policy)}}
+
+
+@contextmanager
+def _told():
+    """Tell of a request that failed."""
+    try:
+        yield
+    except HTTPException as err:
+        raise DataMissing('its data: %s' % err.status) from err
 
 
 def _stamps(headers):
@@ -283,9 +259,3 @@ def _stamps(headers):
     changed = Stamp.parse(headers['X-Backend-Timestamp'])
     data = headers.get('X-Backend-Data-Timestamp')
     return Stamp.parse(data) if data else changed, changed
-
-
-def _hidden_expiry(headers):
-    """Rename the expiry time: the data of a version stays when it is over."""
-    return [(DELETE_AT if name == 'x-delete-at' else name, value)
-            for name, value in headers]

@@ -19,8 +19,7 @@ from typing import Any, Dict, List
 from swift.common.concurrency import GreenPool, Timeout, spawn
 
 from swift_lightsync.common.backoff import Backoff
-from swift_lightsync.versioning.core.outbox import Outbox, Verb
-from swift_lightsync.versioning.core.pace import Pace
+from swift_lightsync.versioning.core.outbox import Outbox, Pace, Verb
 from swift_lightsync.versioning.core.shipping import (
     LATER,
     MAX_PACK,
@@ -65,7 +64,6 @@ class PeerTask:
     """
 
     delay = 0
-    by_object = False
     of_hidden = True
 
     def __init__(self, client, reader, options, logger, limit=lambda: None,

@@ -37,13 +37,13 @@ from swift_lightsync.versioning.sites.databases import Databases
 from swift_lightsync.versioning.sites.life import LifeTask
 from swift_lightsync.versioning.sites.lifecycle import Lifecycle
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
-from swift_lightsync.versioning.sites.outgoing import Reader
-from swift_lightsync.versioning.sites.peer_client import PeerClient
-from swift_lightsync.versioning.sites.peer_task import PeerTask
-from swift_lightsync.versioning.sites.propagator_options import (
+from swift_lightsync.versioning.sites.options import (
     PropagatorOptions,
     SiteOptions,
 )
+from swift_lightsync.versioning.sites.outgoing import Reader
+from swift_lightsync.versioning.sites.peer_client import PeerClient
+from swift_lightsync.versioning.sites.peer_task import PeerTask
 from swift_lightsync.versioning.sites.sync_state import (
     FILE,
     KEY,
@@ -55,7 +55,6 @@ from swift_lightsync.versioning.sites.upkeep_tasks import (
     AdoptTask,
     PurgeTask,
     RepairTask,
-    TidyTask,
 )
 from swift_lightsync.versioning.strategies.strategy import (
     ReadRepair,
@@ -122,10 +121,8 @@ class VersionsPropagator(Daemon):
         self._reader = Reader(self.source, len(peers))
         upkeep = {
             'adopt': AdoptTask(self.strategy, self.source, self.logger),
-            'repair': RepairTask(self.strategy, self._replicas,
+            'repair': RepairTask(self.strategy, self._replicas, self.source,
                                  options.repair_delay, self.logger),
-            'tidy': TidyTask(self.strategy, self.source,
-                             options.repair_delay, self.logger),
             'purge': PurgeTask(self._replicas, list(peers),
                                options.reclaim_age, self.logger),
             'life': LifeTask(self.strategy, self._replicas, self.source,

@@ -31,7 +31,7 @@ from swift_lightsync.versioning.core.signature import (
 from swift_lightsync.versioning.sites.applying import Refusal, result_of
 from swift_lightsync.versioning.sites.arrivals import Arrivals
 from swift_lightsync.versioning.sites.compare_task import told_differences
-from swift_lightsync.versioning.sites.propagator_options import SiteOptions
+from swift_lightsync.versioning.sites.options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
     Disconnected,

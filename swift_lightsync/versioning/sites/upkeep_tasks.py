@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Tasks of the propagator for this site alone: they audit listing rows, adopt
-objects from before versioning, finish what was left of purges, and remove
-purge records that are no longer needed. ``Follower`` in sync_point describes
-the attributes of a task.
+Tasks of the propagator for this site alone: they repair what writers have left
+undone, adopt objects from before versioning, and remove purge records that are
+no longer needed. ``Follower`` in sync_point describes the attributes of a
+task.
 """
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, Optional
 
 from swift.common.concurrency import Timeout
@@ -19,7 +19,7 @@ from swift_lightsync.versioning.core.keys import (
     purge_name,
     version_name,
 )
-from swift_lightsync.versioning.core.row_data import Kind, entry_of
+from swift_lightsync.versioning.core.row_data import Kind, Row, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
@@ -34,7 +34,6 @@ class Upkeep:
     _logger: Any
     delay = 0.0
     wants: Optional[Callable[[Item], bool]] = None
-    by_object = False
     of_hidden = True
     site = None
     #: nothing fails for long: it is always ready, and for all
@@ -67,60 +66,103 @@ class Upkeep:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class _Held:
+    """
+    What a database holds of some items.
+
+    :param heads: by object, the row of its newest version, or None
+    :param rows: by name: listing rows, versions and purge records
+    """
+    heads: Dict[str, Optional[Row]]
+    rows: Dict[str, Row]
+
+    @classmethod
+    def of(cls, database, objects, entries):
+        names = [*map(listing_name, objects), *(
+            name for entry in entries for name in _names(entry))]
+        with database.table() as table:
+            heads = {obj: next(iter(table.newest(obj, 1)), None)
+                     for obj in objects}
+            return cls(heads, {row.name: row for row in table.named(names)})
+
+
+def _names(entry):
+    """Return the names of a version's row and of its purge record."""
+    return [name(entry.object, entry.version.id)
+            for name in (version_name, purge_name)]
+
+
 class RepairTask(Upkeep):
     """
-    The auditor of Write-Repair's listing rows (VERSIONING.md §5). Where one
-    replica's does not follow the head that this replica holds, the server of
-    the replica is asked to let it follow.
+    Looks at what has come to a database, and repairs three things
+    (VERSIONING.md §5).
+
+    1. The listing row of Write-Repair: where one replica's does not follow the
+       head that this replica holds, the server of the replica is asked to let
+       it follow.
+    2. Of several null versions of an object the newest stays: the writer of
+       that one may have died before it purged the others, or a replica that
+       was away has brought one back.
+    3. A version that is there beside its purge record is purged again: only
+       the container-replicator brings one to a database that has its record.
 
     :param strategy: a function of a ``Database`` that returns its strategy
     :param replicas: a function of a ``Database`` that returns ``Replicas``
+    :param source: ``LocalData``
     :param delay: seconds after which racing writers have finished
     """
 
     name = '.repair'
-    by_object = True
 
-    def __init__(self, strategy, replicas, delay, logger):
+    def __init__(self, strategy, replicas, source, delay, logger):
         self.delay = delay
         self.repaired = 0
         self._strategy = strategy
         self._replicas = replicas
+        self._source = source
         self._logger = logger
 
     def wants(self, item: Item) -> bool:
         return item.entry is not None
 
     def work_on(self, database, items):
+        entries = [item.entry for item in items]
+        objects = {entry.object for entry in entries}
+        # Rows of one object may be in two shards.
+        held = _Held.of(database, objects, entries) if database.is_whole \
+            else None
         # Another replica's server looks at the rows of a hand-off later.
-        if database.mode == 'read-repair' or database.place[0] is None or \
-                database.mode == '':
-            return [(item.rowid, True) for item in items]
-        if database.mode is None:
-            return [(item.rowid, False) for item in items]
-        done = {obj: self._audit(database, obj)
-                for obj in {item.entry.object for item in items}}
-        return [(item.rowid, done[item.entry.object]) for item in items]
+        listed = database.place[0] is not None and \
+            database.mode not in ('read-repair', '')
+        right = {obj: not listed or database.mode is not None and
+                 self._tried(self._audit, database, obj, held)
+                 for obj in objects}
+        return [(item.rowid, self._tried(
+            self._tidy, database, item.entry, held) and
+            right[item.entry.object]) for item in items]
 
-    def _audit(self, database, obj):
+    def _tried(self, step, database, what, held):
+        """Do a step; return whether that came to its end."""
+        try:
+            return step(database, what, held)
+        except (RowsUnavailable, ClockRefused, DataMissing) as err:
+            self._logger.warning('%s: not repaired: %s', database, err)
+            return False
+
+    def _audit(self, database, obj, held):
         """
         Repair a listing row that is wrong; return whether it is right now.
         """
-        try:
-            if not database.is_whole:
-                # The versions and the listing row may be in two shards.
-                strategy = self._strategy(database)
-                strategy.rows.write(Request(obj, listed=True,
-                                            stamp=strategy.tick()))
-                return True
-            if self._is_right(database, obj):
-                return True
-            done = self._ask(database, Request(obj, listed=True))
-        except RowsUnavailable as err:
-            self._logger.warning('%s: the listing row of %r is not looked '
-                                 'at: %s', database, obj, err)
-            return False
-        if done is None:
+        if held is None:
+            strategy = self._strategy(database)
+            strategy.rows.write(Request(obj, listed=True,
+                                        stamp=strategy.tick()))
+            return True
+        if is_listed_right(held.rows.get(listing_name(obj)),
+                           held.heads[obj], obj):
+            return True
+        if self._ask(database, Request(obj, listed=True)) is None:
             return False
         self.repaired += 1
         self._logger.increment('repaired')
@@ -135,13 +177,20 @@ class RepairTask(Upkeep):
         _, nodes = replicas.ring.get_nodes(*place)
         return replicas.one(place, request, nodes[database.place[0]])
 
-    @staticmethod
-    def _is_right(database, obj):
-        with database.table() as table:
-            heads = table.newest(obj, 1)
-            known = table.named([listing_name(obj)])
-        return is_listed_right(known[0] if known else None,
-                               heads[0] if heads else None, obj)
+    def _tidy(self, database, entry, held):
+        """Finish what was left of purges."""
+        names = _names(entry)
+        rows = held.rows if held else self._strategy(database).rows.read(
+            Request(names=tuple(names))).rows
+        version, record = map(rows.get, names)
+        if version and record and not (version.deleted or record.deleted):
+            self._strategy(database).apply(entry_of(record))
+        elif entry.null and not entry.purged:
+            strategy = self._strategy(database)
+            self._source.delete_data(
+                database.account, database.container,
+                strategy.replace_nulls(entry.object), strategy)
+        return True
 
 
 class AdoptTask(Upkeep):
@@ -175,73 +224,6 @@ class AdoptTask(Upkeep):
                                  item.entry.object, err)
             return False
         return True
-
-
-class TidyTask(Upkeep):
-    """
-    Finishes purges.
-
-    1. Of several null versions of an object the newest stays: the writer of
-       that one may have died before it purged the others, or a replica that
-       was away has brought one back.
-    2. A version that is there beside its purge record is purged again: only
-       the container-replicator brings one to a database that has its record.
-
-    :param strategy: a function of a ``Database`` that returns its strategy
-    :param source: ``LocalData``
-    :param delay: seconds after which writers have finished
-    """
-
-    name = '.tidy'
-
-    def __init__(self, strategy, source, delay, logger):
-        self.delay = delay
-        self._strategy = strategy
-        self._source = source
-        self._logger = logger
-
-    def wants(self, item: Item) -> bool:
-        return item.entry is not None
-
-    def work_on(self, database, items):
-        return [(item.rowid, self._tidied(database, item.entry))
-                for item in items]
-
-    def _tidied(self, database, entry):
-        try:
-            record = self._record_beside(database, entry)
-            if record is not None:
-                self._strategy(database).apply(record)
-            elif entry.null and not entry.purged:
-                self._replace_nulls(database, entry.object)
-        except (RowsUnavailable, ClockRefused, DataMissing) as err:
-            self._logger.warning('%s: a purge of %r is not finished: %s',
-                                 database, entry.object, err)
-            return False
-        return True
-
-    def _record_beside(self, database, entry):
-        """Return what says that a live version is purged, or None."""
-        stamp = entry.version.id
-        names = [name(entry.object, stamp)
-                 for name in (version_name, purge_name)]
-        if database.is_whole:
-            with database.table() as table:
-                rows = {row.name: row for row in table.named(names)}
-        else:
-            # They may be in two shards.
-            rows = self._strategy(database).rows.read(
-                Request(names=tuple(names))).rows
-        version, record = map(rows.get, names)
-        if version is None or record is None or version.deleted or \
-                record.deleted:
-            return None
-        return entry_of(record)
-
-    def _replace_nulls(self, database, obj):
-        strategy = self._strategy(database)
-        self._source.delete_data(database.account, database.container,
-                                 strategy.replace_nulls(obj), strategy)
 
 
 class PurgeTask(Upkeep):

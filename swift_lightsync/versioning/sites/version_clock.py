@@ -51,11 +51,11 @@ from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.database import BROKER_ERRORS, Database
 from swift_lightsync.versioning.sites.databases import Databases
 from swift_lightsync.versioning.sites.local_data import DataMissing
+from swift_lightsync.versioning.sites.options import SiteOptions
 from swift_lightsync.versioning.sites.propagator import (
     SECTION,
     VersionsPropagator,
 )
-from swift_lightsync.versioning.sites.propagator_options import SiteOptions
 from swift_lightsync.versioning.sites.sync_report import (
     conf_paths,
     default_confs,
@@ -139,7 +139,7 @@ def restamp(strategy, source, ahead):
         old, version=Version(strategy.tick(), strategy.site, Vector(),
                              old.version.deleted), changed=None)
     if old.kind is Kind.DATA:
-        source.copy(*place, old, new)
+        source.copy(*place, old, new, strategy)
     rows = [*purge_rows(old, strategy.tick(old.version.id), strategy.peers),
             row_of(new)]
     # At once: nobody finds the object without both.

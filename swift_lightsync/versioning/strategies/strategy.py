@@ -14,6 +14,7 @@ part of Write-Repair and Read-Repair.
 
 import time
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import List, Optional
 
 from swift_lightsync.versioning.core.heads import (
@@ -34,6 +35,12 @@ from swift_lightsync.versioning.strategies.history import History, named
 
 #: Null versions of an object that are purged in one request.
 AT_ONCE = 400
+
+
+class Mode(Enum):
+    """When the latest version is decided."""
+    WRITE_REPAIR = 'write-repair'
+    READ_REPAIR = 'read-repair'
 
 
 @dataclass(frozen=True)
@@ -136,14 +143,11 @@ class Strategy(History):
             # It is durable; the propagator replaces what is left.
             return []
 
-    def replace_nulls(self, obj, late=None):
+    def replace_nulls(self, obj):
         """
         Purge the null versions of an object, but for the newest, in 1 round;
         in 2 if there are several.
 
-        :param late: the ``Stamp`` of one that came from another site, which
-            is not told if that one is purged: what has overwritten it here may
-            have a clock that is ahead, and be purged before it gets there
         :returns: a list of each ``Entry`` that is purged: its data is to be
             deleted
         """
@@ -152,7 +156,7 @@ class Strategy(History):
         if gone:
             stamp = self.tick()
             self._write(obj, [row for each in gone for row in purge_rows(
-                each, stamp, self.peers and each.version.id != late)])
+                each, stamp, self.peers)])
         return gone
 
     def purge(self, entry):
@@ -183,7 +187,7 @@ class Strategy(History):
         mine = named(told.rows, *names)
         gone = [mine] if mine and mine.purged else []
         if entry.null:
-            gone += self.replace_nulls(obj, late=stamp)
+            gone += self.replace_nulls(obj)
         return gone
 
     def amend(self, entry, content_type, changed=None):
@@ -245,3 +249,6 @@ class ReadRepair(Strategy):
     """
 
     listed = False
+
+
+STRATEGIES = {Mode.WRITE_REPAIR: WriteRepair, Mode.READ_REPAIR: ReadRepair}

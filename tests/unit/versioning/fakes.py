@@ -21,7 +21,6 @@ from swift.common.memcached import MemcacheConnectionError
 from swift.common.swob import Request, Response
 
 from swift_lightsync.container_server import ContainerController
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.heads import (
     Held,
     Plan,
@@ -40,6 +39,7 @@ from swift_lightsync.versioning.core.row_data import (
     entry_of,
     listed_of,
 )
+from swift_lightsync.versioning.core.stamp import SiteClock
 from swift_lightsync.versioning.core.verb import (
     Answer,
     Page,
@@ -360,10 +360,7 @@ class MemoryReplicas:
 
     def begin(self, place, request, first=()):
         return SimpleNamespace(
-            replies=lambda: self.ask(place, request, first))
-
-    def ask(self, place, request, first=()):
-        return self.tell(place, request, None)
+            replies=lambda: self.tell(place, request, None))
 
     def tell(self, place, request, again):
         replies = []

@@ -177,7 +177,9 @@ class MemoryProxy(Application):
         meta.update((name, value) for name, value in req.headers.items()
                     if name.startswith('X-Container-'))
         req.environ.get('swift.infocache', {}).clear()
-        return (HTTPAccepted if there else HTTPCreated)(request=req)
+        return (HTTPAccepted if there else HTTPCreated)(
+            request=req, headers={name: value for name, value in meta.items()
+                                  if name.startswith('X-Backend-')})
 
     def _container_POST(self, req, account, container, _):
         if (account, container) not in self.containers:

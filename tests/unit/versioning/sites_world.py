@@ -16,8 +16,6 @@ from types import SimpleNamespace
 from unittest import mock
 from urllib.parse import quote
 
-from swift.common.header_key_dict import HeaderKeyDict
-from swift.common.internal_client import UnexpectedResponse
 from swift.common.ring import Ring, RingData
 from swift.common.swob import (
     HTTPConflict,
@@ -33,11 +31,10 @@ from swift.proxy.controllers.base import get_cache_key
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.container_server import ContainerController
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
-from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.rows import replicas
 from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
 from swift_lightsync.versioning.server.row_table import MODE
@@ -257,23 +254,26 @@ class Site:
 
     # What an internal client gives
 
-    def get_object(self, account, container, name, headers):
-        found = self.data.get((container, name))
+    def get_object(self, req, *key):
+        """Answer a GET of the data of an object."""
+        found = self.data.get(key)
         if found is None:
-            raise UnexpectedResponse('404 Not Found', HTTPNotFound())
+            return HTTPNotFound(request=req)
         stamp, headers, body, changed = found
-        return 200, HeaderKeyDict({
+        response = Response(request=req, headers={
             'Content-Type': 'text/plain', 'Etag': md5(body).hexdigest(),
-            **headers, 'Content-Length': len(body), 'X-Backend-Timestamp':
-            str(changed), 'X-Backend-Data-Timestamp': str(stamp)}), \
-            iter([body[:3], body[3:]] if len(body) > 3 else [body])
+            **headers, 'X-Backend-Timestamp': str(changed),
+            'X-Backend-Data-Timestamp': str(stamp)}, app_iter=iter(
+                [body[:3], body[3:]] if len(body) > 3 else [body]))
+        response.content_length = len(body)
+        return response
 
     def make_path(self, account, container=None, obj=None):
         return '/v1/' + '/'.join(quote(name) for name in (
             account, container, obj) if name)
 
     def app(self, env, start_response):
-        """PUT and DELETE of objects, all requests to containers."""
+        """GET, PUT and DELETE of objects, all requests to containers."""
         req = Request(env)
         _, _, container, obj = (name and wsgi_to_str(name) for name in
                                 req.split_path(2, 4, True))
@@ -283,6 +283,8 @@ class Site:
                 if name.startswith('X-Container-')})
                 for device in self.devices]
             return answer(env, start_response)
+        if req.method == 'GET':
+            return self.get_object(req, container, obj)(env, start_response)
         stamp = Stamp.parse(Timestamp(req.headers['X-Timestamp']).internal)
         if req.method == 'PUT':
             headers = {name.lower(): value for name, value in

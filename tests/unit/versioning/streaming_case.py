@@ -17,11 +17,11 @@ from swift_lightsync.versioning.core.shipping import (
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.sites.local_data import DataMissing
-from swift_lightsync.versioning.sites.outgoing import Reader
-from swift_lightsync.versioning.sites.peer_task import PeerTask
-from swift_lightsync.versioning.sites.propagator_options import (
+from swift_lightsync.versioning.sites.options import (
     PropagatorOptions,
 )
+from swift_lightsync.versioning.sites.outgoing import Reader
+from swift_lightsync.versioning.sites.peer_task import PeerTask
 from swift_lightsync.versioning.sites.task_runner import TaskRunner
 from tests.unit.sync.fixtures import CapturingLogger
 from tests.unit.versioning.fakes import NOW

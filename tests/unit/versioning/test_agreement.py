@@ -11,9 +11,9 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.keys import listing_name
 from swift_lightsync.versioning.core.row_data import Entry, listed_of
+from swift_lightsync.versioning.core.stamp import SiteClock
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.rows.replies import RowsUnavailable
 from swift_lightsync.versioning.rows.row_reader import RowReader
@@ -193,9 +193,6 @@ class Lossy:
 
     def begin(self, place, request, first=()):
         return self._reached(2).begin(place, request)
-
-    def ask(self, place, request, first=()):
-        return self._reached(2).ask(place, request)
 
     def tell(self, place, request, again):
         return self._reached(self.rng.choice([1, 2, 2, 2, 3])).tell(

@@ -21,7 +21,6 @@ from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.stored_headers import DELETE_AT
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.server.row_table import record_of
-from swift_lightsync.versioning.sites.local_data import LocalData
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.sites_world import (
     ACCOUNT,
@@ -232,17 +231,19 @@ class TestAdoption(AuditCase):
 
     def test_who_dies_between_two_steps_loses_nothing(self):
         self.rome.put_plain('old', b'old body', 1000000000)
-        done = LocalData._done
+        app = self.rome.app
         for step in range(2):
             calls = []
 
-            def die(source, *args, calls=calls, step=step, **kwargs):
-                calls.append(args)
+            def die(env, start_response, calls=calls, step=step):
+                if env['REQUEST_METHOD'] in ('PUT', 'DELETE'):
+                    calls.append(env['PATH_INFO'])
                 if len(calls) > step:
                     raise RuntimeError('killed')
-                return done(source, *args, **kwargs)
-            with mock.patch.object(LocalData, '_done', die):
+                return app(env, start_response)
+            with mock.patch.object(self.rome, 'app', die):
                 self.adopt()
+            self.assertGreater(len(calls), step)
             self.assertIn((CONTAINER, 'old'), self.rome.data)
         self.adopt()
         self.assertEqual([b'old body'],

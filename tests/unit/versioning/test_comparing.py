@@ -9,14 +9,15 @@ from unittest import mock
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.versioning.core import comparing, shipping
 from swift_lightsync.versioning.core.comparing import (
+    BUCKETS,
     MAX_DIFFERENT,
     Compared,
     Comparison,
     Difference,
     Differences,
+    Digest,
     differences,
 )
-from swift_lightsync.versioning.core.digest import BUCKETS, Digest
 from swift_lightsync.versioning.core.keys import hidden_container, versions_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.sites import compare_task

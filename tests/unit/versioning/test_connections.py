@@ -201,7 +201,8 @@ class TestAsked(unittest.TestCase):
 
     def ask(self, found, first=(0, 1)):
         with Timeout(PATIENCE):
-            return found.ask(('a', 'c'), verb.Request('o'), first)
+            return found.begin(('a', 'c'), verb.Request('o'),
+                               first).replies()
 
     def numbers(self, replies):
         return sorted(reply.node['id'] for reply in replies)

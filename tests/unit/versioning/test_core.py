@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core import keys
-from swift_lightsync.versioning.core.clock import ClockAhead, SiteClock
 from swift_lightsync.versioning.core.heads import (
     Held,
     is_listed_right,
@@ -36,6 +35,8 @@ from swift_lightsync.versioning.core.stamp import (
     END_OF_TIME,
     MAX_SITES,
     OFFSETS,
+    ClockAhead,
+    SiteClock,
     Stamp,
     offset_of,
 )
@@ -50,11 +51,10 @@ from swift_lightsync.versioning.core.version import (
     Vector,
     Version,
     frontier,
-    latest,
 )
 from swift_lightsync.versioning.rows import views
 from swift_lightsync.versioning.rows.views import View
-from swift_lightsync.versioning.sites.propagator_options import SiteOptions
+from swift_lightsync.versioning.sites.options import SiteOptions
 
 T = 170000000000000
 stamps = st.builds(Stamp, st.integers(0, END_OF_TIME - 1),
@@ -173,8 +173,6 @@ class TestFrontier(unittest.TestCase):
     def test_it_does_not_depend_on_the_order(self, made):
         self.assertEqual(1, len({
             tuple(frontier(order)) for order in permutations(made)}))
-        self.assertEqual(1, len({
-            latest(order) for order in permutations(made)}))
 
     @given(st.lists(versions, min_size=1, max_size=8))
     def test_there_is_one_of_each_site_at_most_and_one_at_least(self, made):
@@ -183,7 +181,7 @@ class TestFrontier(unittest.TestCase):
         self.assertEqual(len(set(members)), len(members))
 
     def test_of_nothing_there_is_nothing(self):
-        self.assertEqual(([], None), (frontier([]), latest([])))
+        self.assertEqual([], frontier([]))
 
 
 class TestNames(unittest.TestCase):

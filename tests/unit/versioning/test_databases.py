@@ -230,7 +230,7 @@ class TestDatabases(SwiftTestCase):
             self.databases.refresh()
             database.items(-1)
             before = self.databases.state(directory)
-            for task in ('paris', 'oslo', '.tidy'):
+            for task in ('paris', 'oslo', '.repair'):
                 database.save_point(task, 1)
             with mock.patch.object(
                     ContainerBroker, 'merge_syncs', autospec=True,
@@ -250,7 +250,7 @@ class TestDatabases(SwiftTestCase):
         again.scan()
         (_, stored), = again
         self.assertEqual([1, 1, 1, -1], [
-            stored.point(task) for task in ('paris', 'oslo', '.tidy', 'x')])
+            stored.point(task) for task in ('paris', 'oslo', '.repair', 'x')])
 
     def test_what_is_written_beside_the_points_is_news(self):
         database, add = self.followed_one()

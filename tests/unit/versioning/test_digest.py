@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift.common.utils import ShardRange, Timestamp
 
-from swift_lightsync.versioning.core.digest import (
+from swift_lightsync.versioning.core.comparing import (
     BUCKETS,
     LIFE_BUCKET,
     Digest,

@@ -10,11 +10,11 @@ from swift.common.swob import (
     HTTPServiceUnavailable,
 )
 
-from swift_lightsync.versioning.proxy.filter_options import Mode
 from swift_lightsync.versioning.rows.rows import (
     ClockRefused,
     RowsUnavailable,
 )
+from swift_lightsync.versioning.strategies.strategy import Mode
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.container_case import (
     ENABLE,

@@ -5,10 +5,9 @@ import io
 
 from swift.common.swob import HTTPException, Request
 
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import Entry
-from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Version
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
 from tests.unit.sync.fixtures import SwiftTestCase

@@ -9,7 +9,7 @@ from swift_lightsync.versioning.core.keys import version_name
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.proxy import object_writes
+from swift_lightsync.versioning.data import object_writes
 from tests.unit.versioning.object_case import ObjectCase
 from tests.unit.versioning.strategy_case import of_both_modes
 

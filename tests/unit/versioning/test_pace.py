@@ -9,8 +9,14 @@ import unittest
 from itertools import count
 from types import SimpleNamespace
 
-from swift_lightsync.versioning.core.outbox import Outbox, Verb
-from swift_lightsync.versioning.core.pace import LEAST, START, TARGET, Pace
+from swift_lightsync.versioning.core.outbox import (
+    LEAST,
+    START,
+    TARGET,
+    Outbox,
+    Pace,
+    Verb,
+)
 from swift_lightsync.versioning.core.shipping import MAX_SMALL
 
 #: Seconds that the receiver takes for one request, see ``arrivals.BOUND``.

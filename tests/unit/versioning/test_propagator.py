@@ -6,6 +6,8 @@ import signal
 import time
 from unittest import mock
 
+from swift.proxy.controllers.base import get_container_info
+
 from swift_lightsync.versioning.core.keys import (
     hidden_container,
     listing_name,
@@ -213,6 +215,20 @@ class TestPropagation(SitesTestCase):
         self.assertLess(shipped[0], 9)
         self.assertEqual(9, shipped[-1])
         self.assertEqual(0, runner.lag().rows)
+
+    def test_data_is_read_without_a_question_about_its_container(self):
+        self.rome.make_container()
+        self.rome.put('o', b'x')
+        read, infos = self.rome.get_object, []
+
+        def looked(req, *key):
+            infos.append(get_container_info(req.environ, None))
+            return read(req, *key)
+        with mock.patch.object(self.rome, 'get_object', looked):
+            self.rome.propagate()
+        self.assertTrue(infos)
+        self.assertEqual({(200, '0')}, {
+            (info['status'], str(info['storage_policy'])) for info in infos})
 
     def test_large_data_arrives_whole(self):
         self.rome.make_container()

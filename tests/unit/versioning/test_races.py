@@ -9,13 +9,12 @@ import unittest
 
 from swift.common.concurrency import Queue, spawn
 
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.keys import listing_name
 from swift_lightsync.versioning.core.row_data import (
     Entry,
     listed_of,
 )
-from swift_lightsync.versioning.core.stamp import Stamp, offset_of
+from swift_lightsync.versioning.core.stamp import SiteClock, Stamp, offset_of
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.strategies.strategy import WriteRepair

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 from swift_lightsync.common.options import OptionError
-from swift_lightsync.versioning.sites.propagator_options import (
+from swift_lightsync.versioning.sites.options import (
     PropagatorOptions,
     SiteOptions,
 )

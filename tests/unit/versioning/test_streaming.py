@@ -11,7 +11,7 @@ from unittest import mock
 
 from swift.common.concurrency import GreenPool
 
-from swift_lightsync.versioning.core.pace import LEAST, START, TARGET
+from swift_lightsync.versioning.core.outbox import LEAST, START, TARGET
 from swift_lightsync.versioning.core.shipping import (
     LATER,
     MAX_PACKED,

@@ -83,32 +83,12 @@ class TestProgress(unittest.TestCase):
         self.look(4, 5, complete=False)
         self.assertEqual([4, 5, 6, 7], self.waiting())
 
-    def test_the_last_row_about_a_subject_stands_for_those_before(self):
-        self.look(4, 5, 6)
-        self.assertTrue(self.progress.is_last(4, 'o'))
-        self.assertTrue(self.progress.is_last(5, 'p'))
-        self.assertTrue(self.progress.is_last(6, 'o'))
-        self.assertEqual([4, 5, 6], self.waiting())
-        self.assertFalse(self.progress.is_last(4, 'o'))
-        self.assertEqual([5, 6], self.waiting())
-        self.progress.done(5)
-        self.progress.advance()
-        self.assertEqual(5, self.progress.point)
-
-    def test_a_last_row_that_is_gone_stands_for_none(self):
-        self.look(4, 5)
-        self.progress.is_last(5, 'o')
-        self.look(4)
-        self.assertTrue(self.progress.is_last(4, 'o'))
-        self.assertEqual([4], self.waiting())
-
     def test_nothing_is_kept_of_what_is_done(self):
         self.look(4, 5)
         for row in (4, 5):
-            self.progress.is_last(row, 'o%d' % row)
             self.progress.done(row)
         self.progress.advance()
-        self.assertEqual(({}, {}), (self.progress._rows, self.progress._last))
+        self.assertEqual({}, self.progress._rows)
 
     def test_the_oldest_is_that_of_the_rows_that_wait(self):
         self.assertEqual(Lag(0, None), self.progress.lag)
@@ -235,8 +215,7 @@ class FollowerCase(unittest.TestCase):
 
     def setUp(self):
         self.task = SimpleNamespace(name='task', delay=0, wants=None,
-                                    by_object=False, site=None,
-                                    backoff=Backoff(1, 1))
+                                    site=None, backoff=Backoff(1, 1))
         self.options = SimpleNamespace(handover_delay=10, retry_delay=1,
                                        max_retry_delay=4)
 

@@ -6,11 +6,11 @@ import re
 import unittest
 
 from swift_lightsync.container_server import ContainerController
-from swift_lightsync.versioning.sites.propagator import SECTION
-from swift_lightsync.versioning.sites.propagator_options import (
+from swift_lightsync.versioning.sites.options import (
     PropagatorOptions,
     SiteOptions,
 )
+from swift_lightsync.versioning.sites.propagator import SECTION
 from swift_lightsync.versioning.sites.sites_conf import load
 from tests.unit.test_conf_sample import ETC, SET, SHOWN, sample
 

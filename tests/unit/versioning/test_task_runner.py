@@ -12,7 +12,7 @@ from swift.common.concurrency import sleep, spawn
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.progress import turn
 from swift_lightsync.versioning.core.sync_point import QUEUE
-from swift_lightsync.versioning.sites.propagator_options import (
+from swift_lightsync.versioning.sites.options import (
     PropagatorOptions,
 )
 from swift_lightsync.versioning.sites.task_runner import TaskRunner
@@ -68,7 +68,6 @@ class Task:
     delay = 0
     of_hidden = True
     wants = None
-    by_object = False
     room = 10 ** 9
     site = None
 

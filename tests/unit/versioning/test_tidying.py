@@ -15,7 +15,7 @@ class TestTidying(AuditCase):
     def nulls(self, *bodies):
         """Writers of null versions that die before they purge others."""
         with mock.patch.object(Strategy, 'replace_nulls',
-                               lambda self, obj, late=None: []):
+                               lambda self, obj: []):
             return [self.rome.put('o', body, null=True) for body in bodies]
 
     def test_of_null_versions_the_newest_stays(self):
@@ -61,6 +61,32 @@ class TestTidying(AuditCase):
         self.rome.propagate()
         self.assertEqual({b'2'}, set(self.rome.bodies('o').values()))
         self.assertEqual(1, len(self.rome.history('o')))
+
+
+class TestNullsThatMeet(AuditCase):
+
+    devices = ('sda',)
+
+    def test_one_that_a_newer_one_overtakes_is_purged_at_all_sites(self):
+        """Between the look for newer ones and the row of the older one."""
+        for site in self.sites:
+            site.make_container()
+        older = self.rome.put('o', b'older', null=True)
+        put_data, bodies, newer = self.paris.put_data, [b'newer'], []
+
+        def overtaken(*args):
+            response = put_data(*args)
+            while bodies:
+                newer.append(self.paris.put('o', bodies.pop(), null=True))
+            return response
+        with mock.patch.object(self.paris, 'put_data', overtaken):
+            self.rome.propagate()
+        self.assertEqual(str(newer[0].id), self.paris.latest('o'))
+        self.paris.purge('o', newer[0].id)
+        self.settle()
+        for site in self.sites:
+            self.assertIsNone(site.latest('o'), site.name)
+            self.assertTrue(site.strategy.get('o', older.id).purged)
 
 
 class TestReplicasThatWereAway(AuditCase):

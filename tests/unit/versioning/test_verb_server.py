@@ -20,7 +20,6 @@ from swift.common.utils import ShardRange, Timestamp
 
 from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.core import verb
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.heads import purge_rows
 from swift_lightsync.versioning.core.keys import (
     VERSIONS,
@@ -36,7 +35,7 @@ from swift_lightsync.versioning.core.row_data import (
     listed_of,
     row_of,
 )
-from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.server import counts, row_table
 from tests.unit.sync.fixtures import SwiftTestCase

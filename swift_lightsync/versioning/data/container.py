@@ -17,7 +17,7 @@ from swift.proxy.controllers.base import get_cache_key, get_container_info
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.proxy.filter_options import Mode
+from swift_lightsync.versioning.strategies.strategy import Mode
 
 SOURCE = 'SV'
 _SYSMETA = get_sys_meta_prefix('container')

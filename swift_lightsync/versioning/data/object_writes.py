@@ -23,15 +23,15 @@ from swift.common.swob import (
 from swift.common.utils import drain_and_close
 
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.proxy.filter_options import Mode
-from swift_lightsync.versioning.proxy.object_data import (
+from swift_lightsync.versioning.data.object_data import (
     check,
     delete_data,
     delete_marker,
+    null_version,
     open_data,
     store_copy,
 )
-from swift_lightsync.versioning.sites.older_object import null_version
+from swift_lightsync.versioning.strategies.strategy import Mode
 
 #: Bytes of a version whose data are cheaply stored once more; the rows are
 #: read before a longer one is begun.
@@ -149,13 +149,16 @@ class ObjectWrites:
 
     def delete_data(self, entry):
         """
-        Delete the data of a version.
+        Delete the data of a version; delete markers have none.
 
         :raises HTTPException: if it may still be there
         """
-        delete_data(self.versioned.app, self.req,
-                    self.versioned.data_path(entry),
-                    self.versioned.strategy.tick(after=entry.version.id))
+        if not entry.version.deleted:
+            delete_data(self.versioned.app, self.req,
+                        self.versioned.data_path(entry),
+                        self.versioned.strategy.tick(max(
+                            entry.version.id,
+                            entry.changed or entry.version.id)))
 
     def replace_nulls(self):
         """Leave only the newest null version."""
@@ -164,8 +167,7 @@ class ObjectWrites:
     def _drop(self, replaced):
         for entry in replaced:
             try:
-                if not entry.version.deleted:
-                    self.delete_data(entry)
+                self.delete_data(entry)
             except HTTPException:
                 # No row names it any more; it is dark data, and looked for.
                 pass

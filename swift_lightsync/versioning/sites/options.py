@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of [container-propagator] in container-server.conf."""
+"""
+The options of [container-propagator] in container-server.conf, and of the
+filter ``egg:swift-lightsync#versioning``.
+"""
 
 import os
 import secrets
@@ -10,17 +13,19 @@ from typing import Tuple
 from swift_lightsync.common.options import (
     OptionError,
     Options,
+    boolean,
+    choice,
     comma_list,
     integer,
     number,
     option,
     read_option,
 )
-from swift_lightsync.versioning.core.clock import SiteClock
 from swift_lightsync.versioning.core.shipping import MAX_OFFERED
-from swift_lightsync.versioning.core.stamp import MAX_SITES
+from swift_lightsync.versioning.core.stamp import MAX_SITES, SiteClock
 from swift_lightsync.versioning.core.version import check_site
 from swift_lightsync.versioning.sites import sites_conf
+from swift_lightsync.versioning.strategies.strategy import Mode
 
 _SECONDS = number(0.001, 3600)
 _DELAY = number(0, 86400)
@@ -131,3 +136,36 @@ class PropagatorOptions(Options):
     max_versions_per_second: int = option(0, _NUMBER)
     compare_interval: float = option(21600.0, number(1, 10 ** 7))
     reclaim_age: int = option(604800, _NUMBER)
+
+
+@dataclass(frozen=True)
+class FilterOptions(Options):
+    """
+    The options of the filter.
+
+    :param sites: ``SiteOptions``
+    :param mode: of containers that are versioned from now on
+    :param max_clock_skew: seconds that another site's clock may be ahead
+    :param allow_versioning: whether clients may enable it
+    :param latest_hint_time: seconds that memcache keeps a hint which version
+        of an object is the latest; 0: there are no hints
+    :param latest_cache_time: seconds that reads trust memcache without asking
+        the container servers; 0: they always ask
+    """
+    sites: SiteOptions
+    mode: Mode = option(Mode.WRITE_REPAIR, choice(Mode))
+    max_clock_skew: float = option(60.0, number(0, 86400))
+    allow_versioning: bool = option(True, boolean)
+    latest_hint_time: int = option(3600, integer(0, 86400))
+    latest_cache_time: int = option(0, integer(0, 3600))
+
+    @classmethod
+    def from_conf(cls, conf, **others):
+        """
+        Read the options of the filter and of its site.
+
+        :param conf: a dict of the section's options
+        :raises OptionError: if a value is not allowed
+        """
+        return super().from_conf(
+            conf, sites=SiteOptions.from_conf(conf), **others)

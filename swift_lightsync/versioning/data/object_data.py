@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The data of versions: stores what a client sends as an object in the hidden
-container, and makes the ``Entry`` that describes it.
+container, and makes the ``Entry`` that describes it. An object that is older
+than its container's versioning becomes a null version with its own timestamp.
 
 ``X-Delete-At`` of a versioned object hides the object as if it were deleted,
 but leaves its data, which readers of that version may still want. The time is
@@ -12,7 +13,10 @@ this name, and a POST replaces it as it replaces ``X-Delete-At``.
 import mimetypes
 
 from swift.common.constraints import check_delete_headers
-from swift.common.request_helpers import copy_header_subset
+from swift.common.request_helpers import (
+    copy_header_subset,
+    get_container_update_override_key,
+)
 from swift.common.swob import (
     HTTPException,
     HTTPInternalServerError,
@@ -32,10 +36,18 @@ from swift.common.utils import (
 
 from swift_lightsync.versioning.core.keys import version_name
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.stored_headers import DELETE_AT
-from swift_lightsync.versioning.proxy.container import internal
-from swift_lightsync.versioning.sites.older_object import OVERRIDE_ETAG
+from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.data.container import internal
 
+#: Where Swift says of when the data is; a POST changes the other ones.
+_TIMESTAMPS = ('X-Backend-Data-Timestamp', 'X-Backend-Timestamp',
+               'X-Timestamp')
+OVERRIDE_ETAG = get_container_update_override_key('etag')
+_SLO_SIZE = 'X-Object-Sysmeta-Slo-Size'
+#: In an etag that only encryption can read.
+_ENCRYPTED = 'swift_meta='
 _CLIENTS_DELETE_AT = 'X-Delete-At'
 _NO_CONTAINER = (b'The versions container does not exist. You may want to '
                  b're-enable object versioning.')
@@ -205,3 +217,24 @@ def delete_data(app, req, path, stamp, rows=False):
 def delete_marker(obj, version, null=False):
     """Return the ``Entry`` of a deletion."""
     return Entry(obj, version, 0, MD5_OF_EMPTY_STRING, DELETE_MARKER, null)
+
+
+def null_version(obj, headers, site):
+    """
+    Return the ``Entry`` of an object that a GET has answered with.
+
+    :param obj: the object's name, text
+    :param headers: of the answer
+    :param site: the name of this site
+    """
+    stamp = Stamp.parse(next(headers[name] for name in _TIMESTAMPS
+                             if name in headers))
+    etag = headers.get(OVERRIDE_ETAG, '')
+    if not etag or _ENCRYPTED in etag:
+        etag = normalize_etag(headers['Etag'])
+    kind = wsgi_to_str(headers['Content-Type'])
+    if _SLO_SIZE in headers:
+        # The proxy tells no client of it, and listings need it.
+        kind += ';swift_bytes=' + headers[_SLO_SIZE]
+    return Entry(obj, Version(stamp, site, Vector()),
+                 int(headers['Content-Length']), etag, kind, null=True)
