@@ -7,7 +7,6 @@ The first attempt that decides it answers. PROTOCOL.md.
 
 from functools import cached_property
 
-from swift.common.concurrency import Timeout
 from swift.common.http import HTTP_NOT_FOUND, is_success
 from swift.common.swob import HTTPPreconditionFailed, HTTPServiceUnavailable
 from swift.common.utils import (
@@ -24,9 +23,6 @@ from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
 from swift_lightsync.proar.proxy.reads import NewestRead, RoleRead, Undecided
 from swift_lightsync.proar.proxy.role_nodes import Roles
 from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
-
-#: Seconds that devices may take to name other rings before a fail-over.
-PATIENCE = 1.0
 
 
 class PrimaryRoleController(ReplicatedObjectController):
@@ -54,10 +50,6 @@ class PrimaryRoleController(ReplicatedObjectController):
     @cached_property
     def _rings(self):
         return OtherRings(self._roles)
-
-    def _reachable(self):
-        return [node for node in self._roles.nodes
-                if not self.app.error_limited(node)]
 
     def _attempt(self, cls, *args):
         attempt = cls(*args, **self._path)
@@ -128,16 +120,26 @@ class PrimaryRoleController(ReplicatedObjectController):
         return getattr(attempt, req.method)(req)
 
     def _at_quorum(self, req):
+        """
+        Write to all roles, again as long as one of them names other rings.
+
+        While a ring is rolled out, devices know roles that this proxy does
+        not, and take only what is sent to those, too.
+        """
         rings = self._rings
-        # While a ring is rolled out, devices know roles that this proxy does
-        # not, and take only what is sent to those, too.
-        with Timeout(PATIENCE, False):
-            self._attempt(NewestRead, self.app, self._roles, rings, None).ask(
-                req, self._reachable(), self._roles.partition)
-        app = self.app.with_roles(rings.ring()) if rings.nodes \
-            else self.app
-        attempt = self._attempt(QuorumWrite, app, self._roles, rings)
-        return getattr(attempt, req.method)(req)
+        while True:
+            known = rings.headers
+            app = self.app.with_roles(
+                rings.ring() if rings.nodes else None, rings)
+            attempt = self._attempt(QuorumWrite, app, self._roles, rings)
+            try:
+                response = getattr(attempt, req.method)(req)
+            except Undecided:
+                if rings.headers == known:
+                    raise
+            else:
+                if rings.headers == known:
+                    return response
 
     def _fail_over(self, req, answer):
         """
