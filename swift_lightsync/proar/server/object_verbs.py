@@ -31,7 +31,7 @@ from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.logged_diskfile import (
-    LogContext,
+    LoggedWrite,
     log_writes,
 )
 from swift_lightsync.proar.names import (
@@ -188,7 +188,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
             return disk_file
         intent = self._begin(write)
         write.request.environ[LOGGED] = Logged(write.log, write.entry)
-        return log_writes(disk_file, LogContext(
+        return log_writes(disk_file, LoggedWrite(
             intent, self._quiet, write.fence, partial(
                 self._troubles.count, write.device, 'failed_intents'),
             self._write_through(write)))
