@@ -25,6 +25,7 @@ from swift.proxy.controllers.obj import (
 
 from swift_lightsync.proar.names import (
     ALONE,
+    DELETED_HEADER,
     FAILOVER_HEADER,
     QUORUM,
 )
@@ -64,7 +65,8 @@ class Write(ReplicatedObjectController):
 
     def best_response(self, req, statuses, *args, **kwargs):
         resp = super().best_response(req, statuses, *args, **kwargs)
-        if resp.status_int != HTTP_NOT_FOUND:
+        if resp.status_int != HTTP_NOT_FOUND or \
+                DELETED_HEADER in resp.headers:
             return resp
         if req.method == 'POST' and any(map(is_success, statuses)):
             # A device has the object.

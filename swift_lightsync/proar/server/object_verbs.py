@@ -17,6 +17,7 @@ from typing import Any, Optional
 
 from swift.common.concurrency import tpool
 from swift.common.constraints import valid_timestamp
+from swift.common.exceptions import DiskFileDeleted
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import POLICIES, REPL_POLICY
 from swift.common.swob import (
@@ -36,6 +37,7 @@ from swift_lightsync.proar.log.logged_diskfile import (
 )
 from swift_lightsync.proar.names import (
     ALONE,
+    DELETED_HEADER,
     FAILOVER_HEADER,
     LAG,
     LOG,
@@ -53,6 +55,8 @@ from swift_lightsync.proar.vouching.fence import Fence
 from swift_lightsync.proar.vouching.places import version_of
 
 MAX_PARTITION = (1 << 32) - 1
+#: in a request's environ: it is a DELETE of what was deleted before
+WAS_DELETED = 'swift.proar.was_deleted'
 OPS = {'PUT': Op.MODIFY, 'POST': Op.MODIFY, 'DELETE': Op.DELETE}
 
 
@@ -95,6 +99,7 @@ class RoleWrite:
     :param log: the DeviceLog
     :param entry: its Entry
     :param fence: what a fail-over write has to pass, or None
+    :param is_vouched: whether a tombstone that a DELETE finds is the newest
     """
     request: Any
     device: str
@@ -102,6 +107,7 @@ class RoleWrite:
     log: DeviceLog
     entry: Entry
     fence: Optional[Fence] = None
+    is_vouched: bool = False
 
 
 class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
@@ -128,8 +134,15 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
 
     @public
     def DELETE(self, request):
-        """Handle a DELETE as stock Swift, and log it if it has a slot."""
-        return super(PrimaryRoleVerbs, self._serving(request)).DELETE(request)
+        """Handle a DELETE as stock Swift, and log it if it has a slot.
+
+        A 404 says so if the object is known to have been deleted before.
+        """
+        response = super(PrimaryRoleVerbs, self._serving(request)).DELETE(
+            request)
+        if WAS_DELETED in request.environ:
+            response.headers[DELETED_HEADER] = 'true'
+        return response
 
     def _serving(self, request):
         """
@@ -163,7 +176,10 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
                           kind is None)
         serving = copy.copy(self)
         serving._role_write = RoleWrite(
-            request, device, kind in (None, ALONE), log, entry, fence)
+            request, device, kind in (None, ALONE), log, entry, fence,
+            request.method == 'DELETE' and kind is None
+            and not self._obstacle(policy, path, (entry.partition,
+                                                  entry.slot)))
         return serving
 
     def _last_partition(self, policy):
@@ -186,6 +202,8 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         write = self._role_write
         if write is None:
             return disk_file
+        if write.is_vouched:
+            _note_tombstone(disk_file, write.request)
         intent = self._begin(write)
         write.request.environ[LOGGED] = Logged(write.log, write.entry)
         return log_writes(disk_file, LoggedWrite(
@@ -249,6 +267,19 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         if exposure is None or self._limits.exceeded(exposure, time.time()):
             exposure = tpool.execute(log.exposure)
         return self._limits.exceeded(exposure, time.time())
+
+
+def _note_tombstone(disk_file, request):
+    """Have a request know whether its diskfile has found a tombstone."""
+    stock = disk_file.read_metadata
+
+    def read_metadata(*args, **kwargs):
+        try:
+            return stock(*args, **kwargs)
+        except DiskFileDeleted:
+            request.environ[WAS_DELETED] = True
+            raise
+    disk_file.read_metadata = read_metadata
 
 
 def _entry(request, policy, partition, path_hash):

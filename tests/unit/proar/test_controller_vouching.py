@@ -55,6 +55,17 @@ class TestBehind(VouchedCase):
         self.fail_over(lambda: self.status('DELETE'))
         self.assertEqual(404, self.status('GET'))
 
+    def test_what_is_deleted_is_404_to_delete_though_others_lag(self):
+        for server in self.role:
+            self.hold(server, b'one', -2)
+        self.assertEqual(204, self.status('DELETE'))
+        self.asked()
+        self.assertEqual(404, self.status('DELETE'))
+        self.assertEqual([1, 0, 0, 0], self.asked())
+        # Here it may not be what was there last.
+        self.fail_over(lambda: self.put(b'two'))
+        self.assertEqual(204, self.status('DELETE'))
+
     def test_what_all_roles_have_not_is_404_though_it_is_behind(self):
         self.at += 10 ** 15
         self.handoff.stop()
