@@ -27,7 +27,6 @@ from swift.common.swob import (
 )
 from swift.common.utils import config_true_value, hash_path, public
 
-from swift_lightsync.common.options import Options, integer, option, seconds
 from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
@@ -44,6 +43,7 @@ from swift_lightsync.proar.names import (
     REFUSED_HEADER,
     SLOT_HEADER,
 )
+from swift_lightsync.proar.server.lag_bounds import LagBounds, LagOptions
 from swift_lightsync.proar.server.row_updates import (
     LOGGED,
     Logged,
@@ -58,33 +58,6 @@ MAX_PARTITION = (1 << 32) - 1
 #: in a request's environ: it is a DELETE of what was deleted before
 WAS_DELETED = 'swift.proar.was_deleted'
 OPS = {'PUT': Op.MODIFY, 'POST': Op.MODIFY, 'DELETE': Op.DELETE}
-
-
-@dataclass(frozen=True)
-class LagOptions(Options):
-    """
-    How much a primary role may hold alone before it refuses writes.
-
-    :param max_lag_entries: operations; 0: any number
-    :param max_lag_seconds: age of the oldest of them; 0: any
-    """
-    max_lag_entries: int = option(10000, integer(0))
-    max_lag_seconds: float = option(300.0, seconds)
-
-    def exceeded(self, exposure, now):
-        """
-        Return which bound an Exposure exceeds, '' if none.
-
-        :param now: Unix time in seconds
-        """
-        if 0 < self.max_lag_entries <= exposure.entries:
-            return '%d operations, max_lag_entries is %d' % (
-                exposure.entries, self.max_lag_entries)
-        if exposure.since is not None and \
-                0 < self.max_lag_seconds < now - exposure.since:
-            return 'an operation of %d s ago, max_lag_seconds is %g' % (
-                now - exposure.since, self.max_lag_seconds)
-        return ''
 
 
 @dataclass(frozen=True)
@@ -119,7 +92,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
     def setup(self, conf):
         """Set up the stock controller, and what the logs need."""
         super().setup(conf)
-        self._limits = LagOptions.from_conf(conf)
+        self._lag = LagBounds(LagOptions.from_conf(conf))
         self._log = lru_cache(None)(self._make_log)
 
     @public
@@ -237,7 +210,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         :raises HTTPException: 503 for that, 507 if nothing can be logged
         """
         try:
-            reason = self._lag(write.log) if write.is_bounded else ''
+            reason = self._lag.excess(write.log) if write.is_bounded else ''
             if not reason:
                 return write.log.begin(write.entry) if write.log.is_ready() \
                     else tpool.execute(write.log.begin, write.entry)
@@ -256,17 +229,6 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         raise HTTPServiceUnavailable(
             request=write.request, headers={REFUSED_HEADER: LAG},
             body='No other device holds %s' % reason)
-
-    def _lag(self, log):
-        """
-        Return what a device holds alone, if that is too much, or ''.
-
-        :raises OSError: if its log cannot be read
-        """
-        exposure = log.estimate()
-        if exposure is None or self._limits.exceeded(exposure, time.time()):
-            exposure = tpool.execute(log.exposure)
-        return self._limits.exceeded(exposure, time.time())
 
 
 def _note_tombstone(disk_file, request):
