@@ -200,6 +200,7 @@ class TestRollout(RolloutCase):
                 self.play(random.Random(seed))
 
     def play(self, chance):
+        self.renew_deadline()
         self.of_server[:] = [self.rings[0]] * 4
         self.of_proxy[:] = [self.rings[0]] * 2
         self.settle()
