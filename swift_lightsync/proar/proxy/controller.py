@@ -5,6 +5,7 @@ Primary-role writes and reads: a request is tried in one way after another.
 The first attempt that decides it answers. PROTOCOL.md.
 """
 
+from contextlib import suppress
 from functools import cached_property
 
 from swift.common.http import HTTP_NOT_FOUND, is_success
@@ -171,10 +172,14 @@ class PrimaryRoleController(ReplicatedObjectController):
     def _ask_all(self, req, answer):
         """Ask all: if the primary role is new, others may have the object."""
         self.logger.increment('proar.asked_all.%s' % req.method)
-        # Those that lag would take a POST to what has been deleted.
-        if req.method == 'POST' and self._head(req) == HTTP_NOT_FOUND:
-            return answer
         try:
+            if req.method == 'POST':
+                # Those that lag would take it to what has been deleted.
+                if self._head(req) == HTTP_NOT_FOUND:
+                    return answer
+                # Who is not new at its place may have the object since.
+                with suppress(Undecided):
+                    return self._at_roles(req, 0)
             return self._at_quorum(req)
         except Undecided:
             return answer
