@@ -24,6 +24,8 @@ LOG = 'log'
 BEHIND = 'behind'
 #: ... another ring is about, whose roles have to take it, too
 RING = 'ring'
+#: of a 404 to DELETE: the object was deleted before, the primary role knows
+DELETED_HEADER = 'X-Backend-Proar-Deleted'
 #: of a request: the versions of the object rings whose roles it is sent to
 RING_HEADER = 'X-Backend-Proar-Ring'
 #: of an answer: the object's roles in rings that the request does not name

@@ -114,7 +114,7 @@ class Server:
         try:
             read = {number: log.new_entries(number)
                     for number in log.numbers()}
-            number = min(log.read_numbers())
+            number = min(log.read_numbers(), default=0)
             if len(read) > 1 and number not in log.written():
                 carry_along(self.path, log, [
                     each for each in read[number] if each.state not in OVER],

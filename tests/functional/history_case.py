@@ -18,10 +18,13 @@ CLIENTS = 8
 class HistoryCase(unittest.TestCase):
     """A RoleCluster, and Traffic whose history is judged."""
 
+    #: of the cluster's spec
+    fields = {}
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.cluster = cls.enterClassContext(role_cluster())
+        cls.cluster = cls.enterClassContext(role_cluster(**cls.fields))
 
     def begin(self, objects, seed):
         """Make objects that all their devices hold, for other traffic."""

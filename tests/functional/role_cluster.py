@@ -6,6 +6,8 @@ import signal
 import socket
 import time
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from unittest import mock
 from urllib.parse import urlsplit
 
 import swiftclient
@@ -13,6 +15,7 @@ import swiftclient
 from swift_lightsync.proar.core.oplog import OVER
 from swift_lightsync.proar.proxy.role_nodes import Roles
 from tests.functional.clusters import R3, object_servers, wait_for
+from tests.functional.errno_faults import Faults
 from tests.functional.history import Outage
 from tests.functional.objects import ClusterObjects
 from tests.functional.traffic import Traffic
@@ -38,12 +41,24 @@ PATIENCE = 240
 
 
 @contextmanager
-def role_cluster():
-    """:returns: (as a context) a :class:`RoleCluster`"""
-    with object_servers(nodes=4, policies=(R3, FAST),
-                        services=ClusterSpec.services,
-                        options=OPTIONS) as cluster:
+def role_cluster(**fields):
+    """
+    :param fields: of the ClusterSpec
+    :returns: (as a context) a :class:`RoleCluster`
+    """
+    with object_servers(**{
+            'nodes': 4, 'policies': (R3, FAST), 'options': OPTIONS,
+            'services': ClusterSpec.services, **fields}) as cluster:
         yield RoleCluster(cluster)
+
+
+@contextmanager
+def faulty():
+    """Yield the Faults of the servers that are started meanwhile."""
+    with TemporaryDirectory() as directory:
+        faults = Faults(os.path.join(directory, 'faults.json'))
+        with mock.patch.dict(os.environ, faults.environment()):
+            yield faults
 
 
 class RoleCluster:

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy whose objects are in volumes, on real servers and disks."""
 
-import json
 import os
 import shutil
 import signal
-import time
 import unittest
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from hashlib import md5
 
-import swiftclient
 from swift.common.utils import FileLikeIter
-from swiftclient.exceptions import ClientException
 
 from swift_losf.format.header import HEADER_LENGTH
+from tests.functional.client_features import (
+    MIB,
+    Client,
+    ClientFeatures,
+    run_everywhere,
+)
 from tests.functional.clusters import R3, object_servers, play_round, wait_for
 from tests.functional.served import ServedObjects
 from tools.cluster import ClusterSpec, Policy
 
 SMALL = Policy('small', 1, 3, part_power=5, kv=True)
-MIB = 2 ** 20
 #: A refusal of a node is forgotten at once.
 OPTIONS = {'proxy-server': {'app:proxy-server': {
     'error_suppression_interval': 0.5}}}
@@ -67,15 +67,6 @@ class VolumesCase(unittest.TestCase):
             node, 'HEAD', 'nothing').status == 404,
             'the index of %(device)s serves' % node, 120)
 
-    def run_everywhere(self, daemon, *args):
-        """Run a daemon of objects once on all nodes, at the same time."""
-        nodes = self.cluster.spec.node_numbers()
-        with ThreadPoolExecutor(len(nodes)) as pool:
-            list(pool.map(lambda node: self.cluster.run_on(node, [
-                self.cluster.layout.launcher('swift-' + daemon),
-                self.cluster.conf_path('object-server', node), '--once',
-                *args]), nodes))
-
     def assert_acknowledged(self, most=2, play=play_round):
         """
         :param most: rounds until each node serves what was acknowledged
@@ -87,147 +78,9 @@ class VolumesCase(unittest.TestCase):
         self.assertEqual([], self.objects.wrong())
 
 
-class ClientCase(VolumesCase):
-    """A client of the proxy, and a container of the policy."""
+class TestClients(ClientFeatures, VolumesCase):
 
-    def setUp(self):
-        super().setUp()
-        environment = self.cluster.environment()
-        self.client = swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], retries=0, timeout=120)
-        self.container = self.id().rpartition('.')[2]
-        self.client.put_container(self.container, {
-            'X-Storage-Policy': SMALL.name})
-
-    def put(self, name, body, **headers):
-        return self.client.put_object(self.container, name, body, headers={
-            key.replace('_', '-'): value for key, value in headers.items()})
-
-    def get(self, name, **headers):
-        """:returns: headers and body"""
-        return self.client.get_object(self.container, name, headers={
-            key.replace('_', '-'): value for key, value in headers.items()})
-
-    def assert_status(self, status, call, *args, **kwargs):
-        with self.assertRaises(ClientException) as caught:
-            call(*args, **kwargs)
-        self.assertEqual(status, caught.exception.http_status)
-
-    def head(self, name):
-        return self.client.head_object(self.container, name)
-
-
-class TestClients(ClientCase):
-
-    def test_an_object_is_put_read_changed_and_deleted(self):
-        for length in (0, 1, 65536, 262144, 262145, 3 * MIB + 17):
-            with self.subTest(length=length):
-                body = os.urandom(length)
-                etag = self.put('o', body, X_Object_Meta_Color='blue')
-                self.assertEqual(md5(body).hexdigest(), etag)
-                headers, read = self.get('o')
-                self.assertEqual(body, read)
-                self.assertEqual('blue', headers['x-object-meta-color'])
-                self.client.post_object(self.container, 'o', {
-                    'X-Object-Meta-Color': 'red',
-                    'Content-Type': 'text/x-y'})
-                for headers in (self.get('o')[0], self.head('o')):
-                    self.assertEqual(
-                        ('red', 'text/x-y', str(length)), (
-                            headers['x-object-meta-color'],
-                            headers['content-type'],
-                            headers['content-length']))
-                self.client.delete_object(self.container, 'o')
-                self.assert_status(404, self.get, 'o')
-                self.assert_status(404, self.head, 'o')
-                self.assert_status(404, self.client.delete_object,
-                                   self.container, 'o')
-
-    def test_ranges_of_short_and_long_objects(self):
-        for length in (1000, MIB):
-            body = os.urandom(length)
-            self.put('o', body)
-            for start, stop in ((0, 1), (10, 700), (length - 300, length)):
-                headers, read = self.get('o', Range='bytes=%d-%d' % (
-                    start, stop - 1))
-                self.assertEqual(body[start:stop], read)
-                self.assertEqual('bytes %d-%d/%d' % (
-                    start, stop - 1, length), headers['content-range'])
-            self.assertEqual(body[-9:], self.get('o', Range='bytes=-9')[1])
-            headers, read = self.get(
-                'o', Range='bytes=5-9,%d-%d' % (length - 200, length - 101))
-            self.assertIn('multipart/byteranges', headers['content-type'])
-            self.assertIn(b'\r\n\r\n' + body[5:10] + b'\r\n--', read)
-            self.assertIn(b'\r\n\r\n' + body[-200:-100] + b'\r\n--', read)
-            self.assert_status(416, self.get, 'o',
-                               Range='bytes=%d-' % length)
-
-    def test_conditional_requests(self):
-        etag = self.put('o', b'something')
-        modified = self.head('o')['last-modified']
-        self.assert_status(304, self.get, 'o', If_None_Match=etag)
-        self.assert_status(304, self.get, 'o', If_Modified_Since=modified)
-        self.assert_status(412, self.get, 'o', If_Match='0' * 32)
-        self.assert_status(412, self.put, 'o', b'x', If_None_Match='*')
-        self.assertEqual(b'something', self.get('o', If_Match=etag)[1])
-        self.assert_status(422, self.put, 'p', b'x', ETag='0' * 32)
-        self.assert_status(404, self.get, 'p')
-
-    def test_copies_within_the_policy_and_to_another(self):
-        self.client.put_container('files')
-        body = os.urandom(300000)
-        self.put('o', body, X_Object_Meta_Color='blue')
-        for destination in (self.container, 'files'):
-            self.client.copy_object(self.container, 'o',
-                                    '/%s/copy' % destination)
-            headers, read = self.client.get_object(destination, 'copy')
-            self.assertEqual((body, 'blue'), (
-                read, headers['x-object-meta-color']))
-        self.client.copy_object('files', 'copy', '/%s/back' % self.container)
-        self.assertEqual(body, self.get('back')[1])
-
-    def test_a_large_object_whose_manifest_and_segments_are_there(self):
-        segments = [os.urandom(MIB + number) for number in range(3)]
-        manifest = [{
-            'path': '/%s/segment-%d' % (self.container, number),
-            'etag': self.put('segment-%d' % number, body),
-            'size_bytes': len(body)} for number, body in enumerate(segments)]
-        self.client.put_object(
-            self.container, 'slo', json.dumps(manifest),
-            query_string='multipart-manifest=put')
-        body = b''.join(segments)
-        self.assertEqual(body, self.get('slo')[1])
-        self.assertEqual(body[MIB - 5:2 * MIB], self.get(
-            'slo', Range='bytes=%d-%d' % (MIB - 5, 2 * MIB - 1))[1])
-        self.client.delete_object(self.container, 'slo',
-                                  query_string='multipart-manifest=delete')
-        self.assertEqual([], self.client.get_container(self.container)[1])
-        self.assert_status(404, self.get, 'segment-1')
-
-    def test_an_object_expires_and_the_expirer_deletes_it(self):
-        delete_at = int(time.time()) + 2
-        self.put('o', b'short-lived', X_Delete_At=str(delete_at))
-        self.put('p', b'stays')
-        self.assertEqual(b'short-lived', self.get('o')[1])
-
-        def is_gone():
-            try:
-                self.head('o')
-            except ClientException as err:
-                return err.http_status == 404
-
-        wait_for(is_gone, 'the object has expired', 60)
-
-        def is_unlisted():
-            # The first tells which queues there are.
-            self.cluster.swift_init('container-updater', 'once')
-            self.run_everywhere('object-expirer')
-            return ['p'] == [each['name'] for each in
-                             self.client.get_container(self.container)[1]]
-
-        wait_for(is_unlisted, 'the expirer has deleted it', 120)
-        self.assertEqual(b'stays', self.get('p')[1])
+    policy = SMALL
 
     def test_a_big_object_needs_little_memory(self):
         # So much at a time, sent and received.
@@ -358,18 +211,20 @@ class TestDamage(VolumesCase):
 
     def test_the_auditors_find_it_and_replication_heals(self):
         damaged = self.damage()
-        self.run_everywhere('object-auditor')
+        run_everywhere(self.cluster, 'object-auditor')
         self.assert_quarantined(damaged)
         self.assert_acknowledged()
 
     def test_the_zero_byte_auditor_finds_what_is_not_data(self):
         damaged = self.damage()
-        self.run_everywhere('object-auditor', '-z', '1000')
+        run_everywhere(self.cluster, 'object-auditor', '-z', '1000')
         self.assert_quarantined([damaged[0], damaged[1], *damaged[4:]])
         self.assert_acknowledged()
 
 
-class TestIndexServer(ClientCase):
+class TestIndexServer(Client, VolumesCase):
+
+    policy = SMALL
 
     def test_while_it_is_dead_clients_do_not_notice_and_it_comes_back(self):
         names = self.names(12)

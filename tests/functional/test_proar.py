@@ -10,10 +10,10 @@ import signal
 import unittest
 from contextlib import ExitStack
 
-import swiftclient
 from swift.common.utils import hash_path
 
 from swift_lightsync.proar.core.role_ring import roles, slot_of
+from tests.functional.client_features import Client, ClientFeatures
 from tests.functional.clusters import R3, object_servers, wait_for
 from tests.functional.objects import ClusterObjects
 from tests.functional.served import ServedObjects
@@ -40,21 +40,15 @@ def tearDownModule():
     _at_end.close()
 
 
-class PrimaryRoleCase(unittest.TestCase):
+class PrimaryRoleCase(Client, unittest.TestCase):
     """The cluster, and a container of a policy with primary-role writes."""
 
     policy = FAST
 
     def setUp(self):
         self.cluster = _cluster
-        environment = self.cluster.environment()
-        self.client = swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], retries=0, timeout=120)
+        super().setUp()
         self.account = self.client.get_auth()[0].rpartition('/')[2]
-        self.container = self.id().rpartition('.')[2]
-        self.client.put_container(self.container, {
-            'X-Storage-Policy': self.policy.name})
         self.objects = ClusterObjects(self.cluster, self.policy.index)
         self.ring = self.cluster.ring(self.policy)
         self.addCleanup(self.start_convergers)
@@ -70,17 +64,6 @@ class PrimaryRoleCase(unittest.TestCase):
             self.cluster.pids(node, CONVERGER)
             for node in self.cluster.spec.node_numbers()), 'they end')
         self.cluster.daemons.drop_pid_files()
-
-    def put(self, name, body=b'body', **headers):
-        self.client.put_object(self.container, name, body, headers={
-            key.replace('_', '-'): value for key, value in headers.items()})
-
-    def post(self, name, **headers):
-        self.client.post_object(self.container, name, {
-            key.replace('_', '-'): value for key, value in headers.items()})
-
-    def delete(self, name):
-        self.client.delete_object(self.container, name)
 
     def roles(self, name):
         """:returns: the names of an object's devices, by their roles"""
@@ -246,7 +229,11 @@ class TestConvergence(PrimaryRoleCase):
                                       for each in listing])
 
 
-class TestVolumes(PrimaryRoleCase):
+class TestFeatures(ClientFeatures, PrimaryRoleCase):
+    pass
+
+
+class TestVolumes(ClientFeatures, PrimaryRoleCase):
     """A policy that keeps its objects in volumes."""
 
     policy = SMALL

@@ -10,25 +10,18 @@ many campaigns, ``FIRST_SEED=N SEEDS=1`` repeats one.
 import os
 import random
 import time
-from contextlib import ExitStack
-from tempfile import TemporaryDirectory
-from unittest import mock
 
 import pytest
 
-from tests.functional.clusters import R3, object_servers, wait_for
-from tests.functional.errno_faults import Faults
+from tests.functional.clusters import wait_for
 from tests.functional.history_case import HistoryCase
 from tests.functional.role_cluster import (
     CONVERGER,
-    FAST,
-    OPTIONS,
     PROXY,
     REPLICATION_SERVER,
-    RoleCluster,
+    faulty,
 )
 from tests.functional.test_proar_errnos import ERRNOS, PLACES, fault_of
-from tools.cluster import ClusterSpec
 
 FIRST = int(os.environ.get('FIRST_SEED', 1000))
 SEEDS = int(os.environ.get('SEEDS', 30))
@@ -42,16 +35,8 @@ class TestCampaigns(HistoryCase):
 
     @classmethod
     def setUpClass(cls):
-        # Not HistoryCase's, whose servers heed no faults.
-        super(HistoryCase, cls).setUpClass()
-        stack = cls.enterClassContext(ExitStack())
-        cls.faults = Faults(os.path.join(
-            stack.enter_context(TemporaryDirectory()), 'faults.json'))
-        stack.enter_context(mock.patch.dict(
-            os.environ, cls.faults.environment()))
-        cls.cluster = RoleCluster(stack.enter_context(object_servers(
-            nodes=4, policies=(R3, FAST), services=ClusterSpec.services,
-            options=OPTIONS)))
+        cls.faults = cls.enterClassContext(faulty())
+        super().setUpClass()
 
     def play(self, seed):
         """One campaign."""

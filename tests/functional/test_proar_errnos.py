@@ -15,8 +15,6 @@ import unittest
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
-from tempfile import TemporaryDirectory
-from unittest import mock
 
 import pytest
 
@@ -33,10 +31,9 @@ from swift_lightsync.proar.core.oplog import (
 from swift_lightsync.proar.log.segment import logs_path, numbers, segment_path
 from swift_lightsync.proar.log.segment_source import HEADROOM
 from swift_lightsync.proar.vouching.places import version_of
-from tests.functional.clusters import R3, object_servers, wait_for
-from tests.functional.errno_faults import Fault, Faults
-from tests.functional.role_cluster import FAST, RoleCluster
-from tools.cluster import ClusterSpec
+from tests.functional.clusters import wait_for
+from tests.functional.errno_faults import Fault
+from tests.functional.role_cluster import FAST, faulty, role_cluster
 
 ERRNOS = tuple(getattr(errno, name) for name in (
     'EACCES', 'EROFS', 'EIO', 'ENOSPC', 'ENOMEM', 'EMFILE'))
@@ -129,13 +126,8 @@ _faults = _roles = None
 
 def setUpModule():
     global _faults, _roles
-    directory = _at_end.enter_context(TemporaryDirectory())
-    _faults = Faults(os.path.join(directory, 'faults.json'))
-    _at_end.enter_context(mock.patch.dict(
-        os.environ, _faults.environment()))
-    _roles = RoleCluster(_at_end.enter_context(object_servers(
-        nodes=4, policies=(R3, FAST), services=ClusterSpec.services,
-        options=OPTIONS)))
+    _faults = _at_end.enter_context(faulty())
+    _roles = _at_end.enter_context(role_cluster(options=OPTIONS))
 
 
 def tearDownModule():

@@ -6,7 +6,7 @@ from configparser import RawConfigParser
 
 from swift_lightsync.proar import regions
 from swift_lightsync.proar.regions import NAME, SECTION
-from tests.functional.clusters import R3, object_servers, wait_for
+from tests.functional.clusters import wait_for
 from tests.functional.history_case import HistoryCase
 from tests.functional.role_cluster import (
     CONVERGER,
@@ -14,9 +14,7 @@ from tests.functional.role_cluster import (
     OPTIONS,
     PROXY,
     REPLICATION_SERVER,
-    RoleCluster,
 )
-from tools.cluster import ClusterSpec
 
 #: Nodes 1 and 3 are in the first region, 2 and 4 in the second.
 NEAR, FAR = 1, 2
@@ -25,20 +23,14 @@ OBJECTS = 12
 
 class TestRegions(HistoryCase):
 
-    @classmethod
-    def setUpClass(cls):
-        # Not HistoryCase's, whose cluster has one region.
-        super(HistoryCase, cls).setUpClass()
-        cls.cluster = RoleCluster(cls.enterClassContext(object_servers(
-            nodes=4, regions=2, policies=(R3, FAST),
-            services=ClusterSpec.services, options={
-                **OPTIONS, 'swift': {SECTION % FAST.index: {NAME: NEAR}},
-                'proxy-server': {
-                    **OPTIONS['proxy-server'],
-                    'proxy-server:policy:%d' % FAST.index: {
-                        'sorting_method': 'affinity',
-                        'read_affinity': 'r%d=100' % NEAR,
-                        'write_affinity': 'r%d' % NEAR}}})))
+    fields = {'regions': 2, 'options': {
+        **OPTIONS, 'swift': {SECTION % FAST.index: {NAME: NEAR}},
+        'proxy-server': {
+            **OPTIONS['proxy-server'],
+            'proxy-server:policy:%d' % FAST.index: {
+                'sorting_method': 'affinity',
+                'read_affinity': 'r%d=100' % NEAR,
+                'write_affinity': 'r%d' % NEAR}}}}
 
     def region(self, device):
         return {each['device']: each['region'] for each

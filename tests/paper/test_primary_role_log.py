@@ -6,10 +6,8 @@ import time
 from swift.common.utils import Timestamp, hash_path
 
 from swift_lightsync.proar.core.oplog import (
-    State,
     eversion_of,
 )
-from swift_lightsync.proar.core.states import last_commit
 from tests.unit.proar.server_world import ServerTestCase
 
 VERBS = ('PUT', 'PUT', 'DELETE', 'POST', 'DELETE')
@@ -44,14 +42,6 @@ class TestTheLogOfThePrimaryRole(ServerTestCase):
         for number in range(6, 20):
             self.write(name='more')
             self.assertEqual(at(number), self.entries()[-1].eversion)
-
-    def test_iv_c_last_commit_is_what_all_have_and_meets_last_update(self):
-        for most, wanted in ((0, 0), (3, 3), (5, 5)):
-            self.note(State.CONVERGED, most)
-            entries = self.entries()
-            self.assertEqual(at(5), entries[-1].eversion)
-            self.assertEqual(at(wanted), last_commit(
-                [(entry.eversion, entry.state) for entry in entries], at(0)))
 
     def test_iv_b_the_answer_comes_when_it_is_on_this_disk(self):
         # "Once an updated data is written to disk by the primary role OSD,

@@ -152,6 +152,8 @@ class Proar(Bench):
         per_device = sum((request_log.per_device(log, begin, 'PUT')
                           for log, begin in zip(trio.logs, begins)),
                          Counter())
+        if mode.is_dead:
+            trio.recover(mode.policy if mode.site == 'proar' else None)
         trio.forget()
         if lacking:
             self.failures.append(

@@ -151,6 +151,19 @@ class Trio(Site):
             commands.run(['umount', path])
         self._is_hidden = is_hidden
 
+    def recover(self, policy: int | None) -> None:
+        """
+        Have all be as if the disk had never been dead.
+
+        The proxies no longer avoid it, and nothing waits to be pushed to it.
+
+        :param policy: the one that was written; None: nobody brings the disk
+            what it lacks
+        """
+        self.cluster.swift_init('proxy-server', 'restart')
+        if policy is not None:
+            self.converged(policy)
+
     def __exit__(self, *exc_info: Any) -> None:
         self.hide_disk(False)
         super().__exit__(*exc_info)

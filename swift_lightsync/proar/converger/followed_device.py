@@ -254,8 +254,7 @@ class FollowedDevice:
                 if is_long or self._rings_agree(
                         0 if once else self._over[number]):
                     tpool.execute(self.log.remove, number)
-            elif excess > 0 and tpool.execute(self.log.remove, number,
-                                              True):
+            elif excess > 0 and tpool.execute(self.log.cut, number):
                 excess -= size
                 self._tell_of_cut(self._forget(number))
             elif size <= FEW and len(known) - place > CARRIED_FROM and \
@@ -280,6 +279,5 @@ class FollowedDevice:
 
         :param now: Unix time in seconds
         """
-        damaged = len(self.log.damaged) + self.log.set_aside() \
-            + self.log.lost_count
+        damaged = self.log.damaged_count()
         return [policy.lag(now, damaged) for policy in self.policies.values()]

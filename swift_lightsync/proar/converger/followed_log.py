@@ -16,10 +16,8 @@ from swift_lightsync.proar.log.segment import (
     open_segment,
     segment_path,
 )
-from swift_lightsync.proar.log.segment_source import (
-    DAMAGED_SUFFIX,
-    HEADROOM,
-)
+from swift_lightsync.proar.log.segment_source import HEADROOM
+from swift_lightsync.proar.log.set_aside import CUT, DAMAGED, set_aside
 
 
 class FollowedLog:
@@ -53,13 +51,10 @@ class FollowedLog:
         """Return the numbers of all segments, sorted."""
         return numbers(self.directory)
 
-    def set_aside(self):
-        """Return how many segments were set aside, since they were damaged."""
-        try:
-            return sum(name.endswith(DAMAGED_SUFFIX)
-                       for name in os.listdir(self.directory))
-        except FileNotFoundError:
-            return 0
+    def damaged_count(self):
+        """Return how many segments are damaged, or were lost."""
+        return len(self.damaged) + self.lost_count + len(
+            set_aside(self.directory, DAMAGED))
 
     def new_entries(self, number):
         """
@@ -160,21 +155,42 @@ class FollowedLog:
         """Return how many records of a segment were read."""
         return self._read.get(number, 0)
 
-    def remove(self, number, by_force=False):
+    def remove(self, number):
         """
         Remove a segment, if it has no writer and nothing unread.
 
-        :param by_force: also if it is damaged, and stays to be looked at
-        :returns: whether it is gone
+        :returns: whether it is gone; one that is damaged stays
         """
+        if number in self.damaged or not self._lock(number):
+            return False
+        os.unlink(self._segments[number].path)
+        self._drop(number)
+        return True
+
+    def cut(self, number):
+        """
+        Set a segment aside, though devices lack what it names, likewise.
+
+        :returns: whether it is set aside; the newest one only is kept
+        """
+        if not self._lock(number):
+            return False
+        before = set_aside(self.directory, CUT)
+        path = self._segments[number].path
+        os.rename(path, path + CUT)
+        for each in before:
+            os.unlink(each)
+        self._drop(number)
+        return True
+
+    def _lock(self, number):
+        """Return whether a segment has no writer, and nothing unread."""
         segment = self._segments[number]
-        if number in self.damaged and not by_force or not segment.lock():
+        if not segment.lock():
             return False
         if segment.entries(self._read[number]):
             segment.unlock()
             return False
-        os.unlink(segment.path)
-        self._drop(number)
         return True
 
     def _drop(self, number):

@@ -6,7 +6,7 @@ PROTOCOL.md, "The log".
 """
 
 import re
-from typing import Iterable, Iterator, Optional, Tuple
+from typing import Iterator, Optional, Tuple
 
 from swift_lightsync.proar.core.oplog import (
     EXPOSED,
@@ -67,17 +67,3 @@ def position(content: bytes) -> Tuple[int, int]:
     states = content[STATE_OFFSET::RECORD]
     durable = max(states.rfind(state, 1) for state in DURABLE)
     return max(durable, 0), len(content) // RECORD - 1
-
-
-def last_commit(states: Iterable[Tuple[int, State]], before: int) -> int:
-    """
-    Return the eversion up to which all devices hold everything (Figure 4).
-
-    :param states: (eversion, State) of the records, in order
-    :param before: the eversion before the first of them
-    """
-    for eversion, state in states:
-        if state not in OVER:
-            break
-        before = eversion
-    return before

@@ -19,8 +19,9 @@ from swift_lightsync.proar.log.segment import (
 )
 from swift_lightsync.proar.log.segment_writer import SegmentWriter
 
-#: Seconds for which an exposure is good enough, if it is within its bounds.
-FRESH = 0.5
+#: Seconds after which an exposure is measured anew, if there are writes, and
+#: for which it is good enough at all.
+FRESH, GOOD = 0.5, 5.0
 #: A file's time tells of changes so many nanoseconds later for sure.
 TICK = 50 * 10 ** 6
 
@@ -53,7 +54,7 @@ class DeviceLog:
         self._seen: Dict[int, Tuple[Tuple[int, bool], Exposure]] = {}
         #: when it was measured, in seconds of two clocks, and how many have
         #: begun since
-        self._measured, self._measured_at = -FRESH, 0.0
+        self._measured, self._measured_at = -GOOD, 0.0
         self._begun = 0
         self._exposure = Exposure()
 
@@ -87,13 +88,18 @@ class DeviceLog:
 
         :returns: None if :meth:`exposure` has to be asked
         """
-        if time.monotonic() - self._measured > FRESH:
+        if time.monotonic() - self._measured > GOOD:
             return None
         known = self._exposure
         since = known.since
         if since is None and self._begun:
             since = self._measured_at
         return Exposure(known.entries + self._begun, since)
+
+    def is_fresh(self):
+        """Return whether the estimate is of now, other processes' included.
+        """
+        return time.monotonic() - self._measured <= FRESH
 
     def exposure(self):
         """

@@ -31,7 +31,7 @@ def held_entries(device_path: str, policy: int,
     :param policy: the storage policy, or its index
     :param ring_version: of the present object ring
     :raises OSError: if a segment of the log cannot be read
-    :raises FormatError: if a segment is damaged as a whole
+    :raises FormatError: if a segment, or such an operation, is damaged
     """
     directory = logs_path(device_path)
     while True:

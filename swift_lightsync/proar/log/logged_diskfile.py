@@ -4,19 +4,18 @@ A diskfile whose one write is logged. PROTOCOL.md, "Writes".
 
 PUT, POST and DELETE become durable when a writer of the diskfile puts a file.
 The flush of the log begins when the writer is opened, before the first of a
-body is awaited, and ends before the put begins.
+body is awaited, and goes on beside that of the file. The file becomes visible
+when both have ended.
 """
 
+import copy
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING
 
 from swift.common.concurrency import tpool
 from swift.common.exceptions import DiskFileNoSpace
-
-from swift_lightsync.proar.log.intent import Intent
 
 if TYPE_CHECKING:
     from swift.obj.diskfile import BaseDiskFileWriter as _Writer
@@ -24,8 +23,7 @@ else:
     _Writer = object
 
 
-@dataclass(frozen=True)
-class LogContext:
+class LoggedWrite:
     """
     The log's part of a write.
 
@@ -38,76 +36,88 @@ class LogContext:
         and returns whether a quorum has it; None: others are asked to take
         the write instead
     """
-    intent: Intent
-    logger: Any
-    fence: Any = None
-    failed: Callable[[], None] = lambda: None
-    make_quorum: Optional[Callable[[], bool]] = None
+
+    def __init__(self, intent, logger, fence=None, failed=lambda: None,
+                 make_quorum=None):
+        self.intent = intent
+        self._logger = logger
+        self._fence = fence
+        self._failed = failed
+        self._make_quorum = make_quorum
+        #: whether the file is put, and seconds that it waited for the log
+        self._is_put = False
+        self._waited = 0.0
+        #: why it could not be logged, or None
+        self._error = None
 
     @contextmanager
     def logged(self):
         """
-        Wait until the operation is logged, and note its outcome.
+        Log the operation, which has to call :meth:`wait`; note its outcome.
 
         :raises DiskFileNoSpace: if it could not be logged, and no quorum of
             devices has it
         """
-        start = time.time()
         intent = self.intent
         intent.begin_sync()
+        self._is_put = True
         try:
-            if intent.is_over:
-                intent.sync()
-            else:
-                tpool.execute(intent.sync)
-        except OSError as err:
-            self._tell_of(err)
-            if self.make_quorum is None:
-                # It is 507: the proxy asks another device.
+            if self._fence is not None:
+                tpool.execute(self.wait)
+                self._fence.pass_through()
+        except BaseException as err:
+            intent.abandon()
+            self._tell()
+            if isinstance(err, OSError):
                 raise DiskFileNoSpace() from err
-            yield
-            if not self.make_quorum():
-                raise DiskFileNoSpace() from err
-            return
-        self.logger.timing_since('proar.intent.timing', start)
-        self._pass_fence(intent)
+            raise
         try:
             yield
         except BaseException:
             # The error may come from before or after the link.
             intent.abandon(is_open=True)
+            self._tell()
             raise
-        intent.commit()
+        self._tell()
+        if self._error is None:
+            intent.commit()
+        elif not self._make_quorum():
+            raise DiskFileNoSpace() from self._error
 
-    def _tell_of(self, err):
-        self.logger.error_of(('intent', err.errno),
-                             'Unable to log a write: %s', err)
-        self.logger.increment('proar.intent.errors')
-        self.failed()
-
-    def _pass_fence(self, intent):
+    def wait(self):
         """
-        Wait until the primary role does not answer for the object alone.
+        Return when the operation may become visible; in a native thread.
 
-        :raises DiskFileNoSpace: if that cannot be told
+        :raises DiskFileNoSpace: if it cannot be logged: it is 507, and the
+            proxy asks another device
         """
-        if self.fence is None:
+        if not self._is_put:
             return
+        start = time.time()
         try:
-            self.fence.pass_through()
+            self.intent.sync()
         except OSError as err:
-            intent.abandon()
-            raise DiskFileNoSpace() from err
-        except BaseException:
-            intent.abandon()
-            raise
+            self._error = err
+            if self._make_quorum is None:
+                raise DiskFileNoSpace() from err
+        self._waited += time.time() - start
+
+    def _tell(self):
+        err = self._error
+        if err is None:
+            self._logger.timing('proar.intent.timing', self._waited * 1000)
+            return
+        self._logger.error_of(('intent', err.errno),
+                              'Unable to log a write: %s', err)
+        self._logger.increment('proar.intent.errors')
+        self._failed()
 
 
 class LoggedWrites(_Writer):
     """
     A mixin of a diskfile's writers: the log knows of a write first.
 
-    :param log: a LogContext
+    :param log: a LoggedWrite
     """
 
     def __init__(self, log, *args, **kwargs):
@@ -140,8 +150,27 @@ def log_writes(disk_file, log):
     Have the one write of a diskfile logged: all that it writes, it puts.
 
     :param disk_file: of Swift, or of a class that is derived from it
-    :param log: a LogContext
+    :param log: a LoggedWrite
     :returns: the diskfile
     """
     disk_file.writer_cls = partial(_logged(disk_file.writer_cls), log)
+    disk_file._manager = _waiting_for(log, disk_file.manager)
     return disk_file
+
+
+def _waiting_for(log, manager):
+    """
+    Return a manager that returns from invalidating when a write is logged.
+
+    A writer, of files as of volumes, invalidates the hash of the suffix that
+    it changes in the thread of its put, when its data is flushed and before
+    it can be seen.
+    """
+    stock = manager.invalidate_hash
+
+    def invalidate_hash(suffix_dir):
+        stock(suffix_dir)
+        log.wait()
+    found = copy.copy(manager)
+    found.invalidate_hash = invalidate_hash
+    return found

@@ -98,13 +98,19 @@ class Segment:
         return found
 
     def not_over(self, ring_version):
-        """Yield the entries that some device may lack in a ring."""
+        """
+        Yield the entries that some device may lack in a ring.
+
+        :raises FormatError: if one of them is damaged
+        """
         content = self.content()
         for index in not_over(content, ring_version):
-            for _, entry in self._decoded(
+            for eversion, entry in self._decoded(
                     content[RECORD * index:RECORD * (index + 1)], index):
-                if entry:
-                    yield entry
+                if entry is None:
+                    raise FormatError('entry %d of %s is damaged' % (
+                        eversion, self.path))
+                yield entry
 
     def _decoded(self, data, index):
         found: List[Tuple[int, Optional[Entry]]] = []

@@ -16,8 +16,8 @@ from swift_lightsync.proar.log.segment import (
     open_segment,
     segment_path,
 )
+from swift_lightsync.proar.log.set_aside import DAMAGED
 
-DAMAGED_SUFFIX = '.damaged'
 #: A segment with less room for records is not taken.
 HEADROOM = 1024
 #: so many of the newest segments are looked at for room
@@ -45,7 +45,7 @@ def take_segment(directory, without, logger):
         try:
             segment = open_segment(path)
         except FormatError as err:
-            aside = path + DAMAGED_SUFFIX
+            aside = path + DAMAGED
             os.rename(path, aside)
             logger.error('A damaged log is %s now: %s', aside, err)
             continue

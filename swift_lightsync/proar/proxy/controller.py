@@ -5,9 +5,9 @@ Primary-role writes and reads: a request is tried in one way after another.
 The first attempt that decides it answers. PROTOCOL.md.
 """
 
+from contextlib import suppress
 from functools import cached_property
 
-from swift.common.concurrency import Timeout
 from swift.common.http import HTTP_NOT_FOUND, is_success
 from swift.common.swob import HTTPPreconditionFailed, HTTPServiceUnavailable
 from swift.common.utils import (
@@ -24,9 +24,6 @@ from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
 from swift_lightsync.proar.proxy.reads import NewestRead, RoleRead, Undecided
 from swift_lightsync.proar.proxy.role_nodes import Roles
 from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
-
-#: Seconds that devices may take to name other rings before a fail-over.
-PATIENCE = 1.0
 
 
 class PrimaryRoleController(ReplicatedObjectController):
@@ -54,10 +51,6 @@ class PrimaryRoleController(ReplicatedObjectController):
     @cached_property
     def _rings(self):
         return OtherRings(self._roles)
-
-    def _reachable(self):
-        return [node for node in self._roles.nodes
-                if not self.app.error_limited(node)]
 
     def _attempt(self, cls, *args):
         attempt = cls(*args, **self._path)
@@ -128,16 +121,26 @@ class PrimaryRoleController(ReplicatedObjectController):
         return getattr(attempt, req.method)(req)
 
     def _at_quorum(self, req):
+        """
+        Write to all roles, again as long as one of them names other rings.
+
+        While a ring is rolled out, devices know roles that this proxy does
+        not, and take only what is sent to those, too.
+        """
         rings = self._rings
-        # While a ring is rolled out, devices know roles that this proxy does
-        # not, and take only what is sent to those, too.
-        with Timeout(PATIENCE, False):
-            self._attempt(NewestRead, self.app, self._roles, rings, None).ask(
-                req, self._reachable(), self._roles.partition)
-        app = self.app.with_roles(rings.ring()) if rings.nodes \
-            else self.app
-        attempt = self._attempt(QuorumWrite, app, self._roles, rings)
-        return getattr(attempt, req.method)(req)
+        while True:
+            known = rings.headers
+            app = self.app.with_roles(
+                rings.ring() if rings.nodes else None, rings)
+            attempt = self._attempt(QuorumWrite, app, self._roles, rings)
+            try:
+                response = getattr(attempt, req.method)(req)
+            except Undecided:
+                if rings.headers == known:
+                    raise
+            else:
+                if rings.headers == known:
+                    return response
 
     def _fail_over(self, req, answer):
         """
@@ -169,10 +172,14 @@ class PrimaryRoleController(ReplicatedObjectController):
     def _ask_all(self, req, answer):
         """Ask all: if the primary role is new, others may have the object."""
         self.logger.increment('proar.asked_all.%s' % req.method)
-        # Those that lag would take a POST to what has been deleted.
-        if req.method == 'POST' and self._head(req) == HTTP_NOT_FOUND:
-            return answer
         try:
+            if req.method == 'POST':
+                # Those that lag would take it to what has been deleted.
+                if self._head(req) == HTTP_NOT_FOUND:
+                    return answer
+                # Who is not new at its place may have the object since.
+                with suppress(Undecided):
+                    return self._at_roles(req, 0)
             return self._at_quorum(req)
         except Undecided:
             return answer

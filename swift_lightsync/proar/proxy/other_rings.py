@@ -34,22 +34,21 @@ class OtherRings:
 
     def learn(self, response):
         """
-        Take in what an answer says, and return whether it was new.
+        Take in what an answer says.
 
         :param response: of an object-server
         """
         header = response.getheader(ROLES_HEADER)
         if not header:
-            return False
+            return
         try:
             found = OtherRoles.parse(header.encode(), MAX_BYTES)
         except RecordError:
-            return False
+            return
         self._look_for_a_newer_ring(found)
-        return self._add(found)
+        self._add(found)
 
     def _add(self, found):
-        before = len(self._rings)
         if found.partition == self._roles.partition:
             own = self._roles.ids
             for version, nodes in found.rings.items():
@@ -58,7 +57,6 @@ class OtherRings:
                     self._rings.setdefault(version, [
                         dict(node.to_json(), index=None)
                         for node in nodes if node.id not in own])
-        return len(self._rings) > before
 
     def _look_for_a_newer_ring(self, found):
         ring = self._roles.ring

@@ -127,7 +127,7 @@ class NewestRead(Read):
 
     def _get_or_head_response(self, req, node_iter, partition, policy):
         self.logger.increment('proar.asked_all.%s' % req.method)
-        answers = self.ask(req, node_iter, partition)
+        answers = self._ask_all(req, node_iter, partition)
         known = sorted(((_age(resp), node) for resp, node in answers
                         if _age(resp)), key=itemgetter(0))
         if known:
@@ -142,7 +142,7 @@ class NewestRead(Read):
         return self._read_from(req, list(self._roles.nodes), partition,
                                policy)
 
-    def ask(self, req, nodes, partition):
+    def _ask_all(self, req, nodes, partition):
         """
         Ask devices, and those that they name, what they have.
 
@@ -155,16 +155,21 @@ class NewestRead(Read):
             asked.update(node['id'] for node in todo)
             pile = GreenPile(len(todo))
             for node in todo:
-                pile.spawn(self._ask, node, req, partition,
+                pile.spawn(self.ask, node, req, partition,
                            self.logger.thread_locals)
             answers += [(resp, node) for resp, node in pile if resp]
             todo = self._rings.nodes
         return answers
 
-    def _ask(self, node, req, partition, thread_locals):
+    def ask(self, node, req, partition, thread_locals):
+        """
+        Ask a device what it has, and take in which rings it names.
+
+        :returns: (response or None, node)
+        """
         headers = dict(self.generate_request_headers(req),
                        **self._rings.headers)
-        resp, _body, node = self._make_request(
+        resp, _body, _node = self._make_request(
             iter([node]), partition, 'HEAD', req.swift_entity_path, headers,
             '', None, thread_locals)
         if resp:

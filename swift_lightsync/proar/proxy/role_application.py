@@ -4,10 +4,12 @@ The proxy application, and copies of it that know the roles of one object.
 """
 
 import copy
+from typing import Dict
 
 from swift.proxy import server
 
 from swift_lightsync.proar.names import REFUSED_HEADER
+from swift_lightsync.proar.proxy.other_rings import OtherRings
 from swift_lightsync.proar.proxy.role_nodes import RoleRing
 
 
@@ -16,15 +18,23 @@ class RoleApplication(server.Application):
 
     #: the RoleRing of the object that this copy knows; None: it is no copy
     _role_ring: 'RoleRing | None' = None
+    #: the OtherRings that refusals of what this copy sends tell of, or None;
+    #: and the header that names those which it knew when it was made
+    _other_rings: 'OtherRings | None' = None
+    _known: Dict[str, str] = {}
 
-    def with_roles(self, ring):
+    def with_roles(self, ring, other_rings=None):
         """
-        Return a copy, for one request, whose object ring is another one.
+        Return a copy, for one request, whose object ring may be another one.
 
-        :param ring: a RoleRing
+        :param ring: a RoleRing; None: that of the policy
+        :param other_rings: OtherRings, told of refusals; None: nobody is
         """
         found = copy.copy(self)
         found._role_ring = ring
+        if other_rings:
+            found._other_rings = other_rings
+            found._known = other_rings.headers
         return found
 
     def get_object_ring(self, policy_idx):
@@ -43,6 +53,8 @@ class RoleApplication(server.Application):
         not be asked for what it has.
         """
         if response.getheader(REFUSED_HEADER):
+            if self._other_rings:
+                self._other_rings.learn(response)
             return False
         return super().check_response(node, server_type, response, *args,
                                       **kwargs)
@@ -53,9 +65,11 @@ class RoleApplication(server.Application):
 
         Swift's Putter does not pass on the headers of what comes instead of
         100 Continue: it may be a refusal. If it is an error, the write that
-        is then failed over counts it.
+        comes after this attempt counts it.
         """
-        if self._role_ring is None:
+        has_learnt = self._other_rings is not None \
+            and self._other_rings.headers != self._known
+        if self._role_ring is None and not has_learnt:
             return super().error_occurred(node, msg)
         self.logger.warning('%s %s/%s', msg, node['ip'], node['device'])
         return None

@@ -18,14 +18,22 @@ from swift.common.http import (
     is_success,
 )
 from swift.common.swob import HTTPNoContent, HTTPServiceUnavailable
-from swift.proxy.controllers.obj import ReplicatedObjectController
+from swift.proxy.controllers.obj import (
+    PutterConnectError,
+    ReplicatedObjectController,
+)
 
 from swift_lightsync.proar.names import (
     ALONE,
+    DELETED_HEADER,
     FAILOVER_HEADER,
     QUORUM,
 )
-from swift_lightsync.proar.proxy.reads import TIMESTAMP, Undecided
+from swift_lightsync.proar.proxy.reads import (
+    TIMESTAMP,
+    NewestRead,
+    Undecided,
+)
 
 
 class Write(ReplicatedObjectController):
@@ -57,7 +65,8 @@ class Write(ReplicatedObjectController):
 
     def best_response(self, req, statuses, *args, **kwargs):
         resp = super().best_response(req, statuses, *args, **kwargs)
-        if resp.status_int != HTTP_NOT_FOUND:
+        if resp.status_int != HTTP_NOT_FOUND or \
+                DELETED_HEADER in resp.headers:
             return resp
         if req.method == 'POST' and any(map(is_success, statuses)):
             # A device has the object.
@@ -125,13 +134,16 @@ class QuorumWrite(Write):
     """
     Stock Swift's write, logged by all devices that take it.
 
-    The 404 of the primary role, which may be among them, holds.
+    The 404 of the primary role, which may be among them, holds. A role that
+    knows a ring which the request does not name refuses it: what it knows is
+    in `rings` when the attempt ends.
 
     :param rings: OtherRings, in each of which a quorum has to take it
     """
 
     def __init__(self, app, roles, rings, **path):
         super().__init__(app, roles, failover=True, **path)
+        self._rings = rings
         self._ring_headers = rings.headers
         self._quorum = rings.quorum if rings.nodes else 0
         self._primary_said_404 = False
@@ -147,9 +159,22 @@ class QuorumWrite(Write):
     def _quorum_size(self, n):
         return max(super()._quorum_size(n), self._quorum)
 
+    def _make_putter(self, node, part, req, headers):
+        try:
+            return super()._make_putter(node, part, req, headers)
+        except PutterConnectError:
+            # Its headers, which may name other rings, are not passed on.
+            NewestRead(self.app, self._roles, self._rings, None,
+                       account_name=self.account_name,
+                       container_name=self.container_name,
+                       object_name=self.object_name).ask(
+                           node, req, part, self.logger.thread_locals)
+            raise
+
     def _get_put_connections(self, req, nodes, *args):
         putters = super()._get_put_connections(req, nodes, *args)
-        if len(putters) < self._quorum:
+        if len(putters) < self._quorum or \
+                self._rings.headers != self._ring_headers:
             for putter in putters:
                 putter.close()
             raise Undecided()

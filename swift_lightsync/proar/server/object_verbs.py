@@ -17,6 +17,7 @@ from typing import Any, Optional
 
 from swift.common.concurrency import tpool
 from swift.common.constraints import valid_timestamp
+from swift.common.exceptions import DiskFileDeleted
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import POLICIES, REPL_POLICY
 from swift.common.swob import (
@@ -26,22 +27,23 @@ from swift.common.swob import (
 )
 from swift.common.utils import config_true_value, hash_path, public
 
-from swift_lightsync.common.options import Options, integer, option, seconds
 from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.logged_diskfile import (
-    LogContext,
+    LoggedWrite,
     log_writes,
 )
 from swift_lightsync.proar.names import (
     ALONE,
+    DELETED_HEADER,
     FAILOVER_HEADER,
     LAG,
     LOG,
     REFUSED_HEADER,
     SLOT_HEADER,
 )
+from swift_lightsync.proar.server.lag_bounds import LagBounds, LagOptions
 from swift_lightsync.proar.server.row_updates import (
     LOGGED,
     Logged,
@@ -53,34 +55,9 @@ from swift_lightsync.proar.vouching.fence import Fence
 from swift_lightsync.proar.vouching.places import version_of
 
 MAX_PARTITION = (1 << 32) - 1
+#: in a request's environ: it is a DELETE of what was deleted before
+WAS_DELETED = 'swift.proar.was_deleted'
 OPS = {'PUT': Op.MODIFY, 'POST': Op.MODIFY, 'DELETE': Op.DELETE}
-
-
-@dataclass(frozen=True)
-class LagOptions(Options):
-    """
-    How much a primary role may hold alone before it refuses writes.
-
-    :param max_lag_entries: operations; 0: any number
-    :param max_lag_seconds: age of the oldest of them; 0: any
-    """
-    max_lag_entries: int = option(10000, integer(0))
-    max_lag_seconds: float = option(300.0, seconds)
-
-    def exceeded(self, exposure, now):
-        """
-        Return which bound an Exposure exceeds, '' if none.
-
-        :param now: Unix time in seconds
-        """
-        if 0 < self.max_lag_entries <= exposure.entries:
-            return '%d operations, max_lag_entries is %d' % (
-                exposure.entries, self.max_lag_entries)
-        if exposure.since is not None and \
-                0 < self.max_lag_seconds < now - exposure.since:
-            return 'an operation of %d s ago, max_lag_seconds is %g' % (
-                now - exposure.since, self.max_lag_seconds)
-        return ''
 
 
 @dataclass(frozen=True)
@@ -95,6 +72,7 @@ class RoleWrite:
     :param log: the DeviceLog
     :param entry: its Entry
     :param fence: what a fail-over write has to pass, or None
+    :param is_vouched: whether a tombstone that a DELETE finds is the newest
     """
     request: Any
     device: str
@@ -102,6 +80,7 @@ class RoleWrite:
     log: DeviceLog
     entry: Entry
     fence: Optional[Fence] = None
+    is_vouched: bool = False
 
 
 class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
@@ -113,7 +92,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
     def setup(self, conf):
         """Set up the stock controller, and what the logs need."""
         super().setup(conf)
-        self._limits = LagOptions.from_conf(conf)
+        self._lag = LagBounds(LagOptions.from_conf(conf))
         self._log = lru_cache(None)(self._make_log)
 
     @public
@@ -128,8 +107,15 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
 
     @public
     def DELETE(self, request):
-        """Handle a DELETE as stock Swift, and log it if it has a slot."""
-        return super(PrimaryRoleVerbs, self._serving(request)).DELETE(request)
+        """Handle a DELETE as stock Swift, and log it if it has a slot.
+
+        A 404 says so if the object is known to have been deleted before.
+        """
+        response = super(PrimaryRoleVerbs, self._serving(request)).DELETE(
+            request)
+        if WAS_DELETED in request.environ:
+            response.headers[DELETED_HEADER] = 'true'
+        return response
 
     def _serving(self, request):
         """
@@ -163,7 +149,10 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
                           kind is None)
         serving = copy.copy(self)
         serving._role_write = RoleWrite(
-            request, device, kind in (None, ALONE), log, entry, fence)
+            request, device, kind in (None, ALONE), log, entry, fence,
+            request.method == 'DELETE' and kind is None
+            and not self._obstacle(policy, path, (entry.partition,
+                                                  entry.slot)))
         return serving
 
     def _last_partition(self, policy):
@@ -186,9 +175,11 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         write = self._role_write
         if write is None:
             return disk_file
+        if write.is_vouched:
+            _note_tombstone(disk_file, write.request)
         intent = self._begin(write)
         write.request.environ[LOGGED] = Logged(write.log, write.entry)
-        return log_writes(disk_file, LogContext(
+        return log_writes(disk_file, LoggedWrite(
             intent, self._quiet, write.fence, partial(
                 self._troubles.count, write.device, 'failed_intents'),
             self._write_through(write)))
@@ -219,7 +210,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         :raises HTTPException: 503 for that, 507 if nothing can be logged
         """
         try:
-            reason = self._lag(write.log) if write.is_bounded else ''
+            reason = self._lag.excess(write.log) if write.is_bounded else ''
             if not reason:
                 return write.log.begin(write.entry) if write.log.is_ready() \
                     else tpool.execute(write.log.begin, write.entry)
@@ -239,16 +230,18 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
             request=write.request, headers={REFUSED_HEADER: LAG},
             body='No other device holds %s' % reason)
 
-    def _lag(self, log):
-        """
-        Return what a device holds alone, if that is too much, or ''.
 
-        :raises OSError: if its log cannot be read
-        """
-        exposure = log.estimate()
-        if exposure is None or self._limits.exceeded(exposure, time.time()):
-            exposure = tpool.execute(log.exposure)
-        return self._limits.exceeded(exposure, time.time())
+def _note_tombstone(disk_file, request):
+    """Have a request know whether its diskfile has found a tombstone."""
+    stock = disk_file.read_metadata
+
+    def read_metadata(*args, **kwargs):
+        try:
+            return stock(*args, **kwargs)
+        except DiskFileDeleted:
+            request.environ[WAS_DELETED] = True
+            raise
+    disk_file.read_metadata = read_metadata
 
 
 def _entry(request, policy, partition, path_hash):

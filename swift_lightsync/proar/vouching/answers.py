@@ -12,8 +12,9 @@ from swift.common.utils import get_partition_for_hash
 
 from swift_lightsync.proar.core.oplog import FormatError
 from swift_lightsync.proar.log.holdings import held_entries
+from swift_lightsync.proar.log.set_aside import tells_all
 from swift_lightsync.proar.names import PROMISES, roles_path
-from swift_lightsync.proar.vouching.memory import Memory
+from swift_lightsync.proar.vouching.memory import Memory, has_replicated
 from swift_lightsync.proar.vouching.places import Rows, version_of
 from swift_lightsync.proar.vouching.promises import Promises
 from swift_lightsync.proar.vouching.uses import Uses
@@ -45,7 +46,11 @@ def answer(ask, policy, ring, manager, logger, recon_cache_path):
                     ask.askers, ask.logs)
                 if found:
                     older[number] = found
-                peers[number] = _of_device(ask, policy, ring, path)
+                told = _of_device(ask, policy, ring, path)
+                # In this order: what is cut off the log meanwhile is noticed.
+                if tells_all(path, partial(has_replicated,
+                                           recon_cache_path)):
+                    peers[number] = told
             else:
                 Uses(path, policy).mark_all(0)
         except (OSError, FormatError) as err:

@@ -5,16 +5,23 @@ import errno
 import os
 import tempfile
 import unittest
+from contextlib import contextmanager
+from unittest import mock
+
+from swift.common.concurrency import patcher
 
 from swift_lightsync.proar.core.oplog import Entry, Op, State
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.segment import (
+    Segment,
     logs_path,
     numbers,
     open_segment,
     segment_path,
 )
 from tests.unit.sync.fixtures import CapturingLogger
+
+threading = patcher.original('threading')
 
 HASH = bytes(range(16))
 NOW = 1700000000.25
@@ -49,6 +56,30 @@ def note_all(device_path, state, most=1 << 20):
         with segment.file:
             for index in range(1, min(most, segment.last()) + 1):
                 segment.note(index, state)
+
+
+@contextmanager
+def side_by_side(owner, name):
+    """
+    Have the flush of a log, and another one, end when both have begun.
+
+    :param owner, name: of the function that makes the other flush
+    """
+    begun = {}
+
+    def waiting(flush, number):
+        begun[number] = threading.Event()
+
+        def flush_with_the_other(*args, **kwargs):
+            begun[number].set()
+            assert begun[1 - number].wait(60), 'the other has not begun'
+            return flush(*args, **kwargs)
+        return flush_with_the_other
+
+    with mock.patch.object(Segment, 'sync', waiting(Segment.sync, 0)), \
+            mock.patch.object(owner, name, waiting(getattr(owner, name), 1)):
+        yield
+    assert all(event.is_set() for event in begun.values())
 
 
 class LogTestCase(unittest.TestCase):

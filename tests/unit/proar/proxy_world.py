@@ -246,6 +246,8 @@ class VouchedCase(ProxyCase):
             'swift_lightsync.proar.vouching.clock.time', self.time))
         self.enterContext(mock.patch(
             'swift_lightsync.proar.vouching.fence.sleep', self.pass_time))
+        self.enterContext(mock.patch(
+            'swift_lightsync.proar.vouching.fence.PATIENCE', 60))
         super().setUp()
         self.vouch()
 
@@ -265,6 +267,10 @@ class VouchedCase(ProxyCase):
                               os.path.join(server.devices, 'sda'))
                 rounds[number] = Rounds(lambda asker=asker: [asker],
                                         self.seconds, self.logger)
-            with mock.patch('swift_lightsync.proar.vouching.rounds.PATIENCE',
-                            1):
+            with self.patience():
                 rounds[number].ask_all()
+
+    def patience(self):
+        """:returns: a context in which a busy server's answer is awaited"""
+        return mock.patch('swift_lightsync.proar.vouching.rounds.PATIENCE',
+                          60 / self.seconds)

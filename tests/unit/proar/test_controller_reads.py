@@ -103,6 +103,18 @@ class TestNotFound(ProxyCase):
             self.assertNotIn('X-Object-Meta-Colour', server.direct(
                 'HEAD', self.name).headers)
 
+    def test_a_post_of_what_is_made_anew_just_then_is_taken_there(self):
+        self.hold(self.role[1], None, -2, 'DELETE')
+        self.hold(self.role[2], b'one', -3)
+
+        def make_it(req):
+            if req.method == 'HEAD':
+                self.role[0].recover()
+                self.hold(self.role[0], b'two', -1)
+        self.role[0].spoil = make_it
+        self.assertEqual(202, self.paint())
+        self.assertEqual([2, 0, 0, 0], self.asked('POST'))
+
     def test_nor_does_one_that_put_the_object_in_quarantine(self):
         self.put()
         self.hold(self.role[1])

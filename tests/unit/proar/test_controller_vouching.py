@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """controller: what readers see after a fail-over, however late."""
 
+import glob
+import os
+from unittest import mock
+
 from swift.common.swob import Response
 
+from swift_lightsync.proar.log.segment import logs_path
+from swift_lightsync.proar.log.set_aside import CUT
 from swift_lightsync.proar.names import SLOT_HEADER
 from tests.unit.proar.proxy_world import VouchedCase
 
@@ -55,6 +61,17 @@ class TestBehind(VouchedCase):
         self.fail_over(lambda: self.status('DELETE'))
         self.assertEqual(404, self.status('GET'))
 
+    def test_what_is_deleted_is_404_to_delete_though_others_lag(self):
+        for server in self.role:
+            self.hold(server, b'one', -2)
+        self.assertEqual(204, self.status('DELETE'))
+        self.asked()
+        self.assertEqual(404, self.status('DELETE'))
+        self.assertEqual([1, 0, 0, 0], self.asked())
+        # Here it may not be what was there last.
+        self.fail_over(lambda: self.put(b'two'))
+        self.assertEqual(204, self.status('DELETE'))
+
     def test_what_all_roles_have_not_is_404_though_it_is_behind(self):
         self.at += 10 ** 15
         self.handoff.stop()
@@ -99,6 +116,33 @@ class TestFences(VouchedCase):
         self.role[0].start()
         self.app.error_limiter.stats.clear()
         self.assertEqual(b'two', self.request('GET').body)
+
+    def test_one_whose_log_was_cut_vouches_when_others_have_it_all(self):
+        """Its entries are gone; the object-replicator brings the writes."""
+        self.put()
+        self.role[0].stop()
+        self.put(b'two')
+        self.role[0].start()
+        self.app.error_limiter.stats.clear()
+        for server in (*self.role[1:], self.handoff):
+            log = logs_path(os.path.join(server.devices, 'sda'))
+            for path in glob.glob(os.path.join(log, '*.log')):
+                os.rename(path, path + CUT)
+        self.settle()
+        self.assertEqual(b'two', self.request('GET').body)
+        self.hold(self.role[0], b'two', 0)
+        with mock.patch('swift_lightsync.proar.vouching.answers.'
+                        'has_replicated', return_value=True):
+            self.settle()
+        before = self.logger.counters['proar.asked_all.GET']
+        self.assertEqual(b'two', self.request('GET').body)
+        self.assertEqual(before, self.logger.counters['proar.asked_all.GET'])
+        self.assertEqual([], glob.glob(os.path.join(log, '*' + CUT)))
+
+    def settle(self):
+        """As long as answers count, and a round of questions thereafter."""
+        self.at += int(2 * self.seconds * 1e9)
+        self.vouch()
 
     def test_the_second_write_of_an_outage_waits_for_nothing(self):
         self.role[0].stop()

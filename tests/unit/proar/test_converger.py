@@ -25,6 +25,7 @@ from swift_lightsync.proar.log.segment import (
     open_segment,
     segment_path,
 )
+from swift_lightsync.proar.log.set_aside import tells_all
 from swift_lightsync.proar.vouching.rounds import Rounds
 from tests.unit.proar.converging import (
     HERE,
@@ -76,6 +77,8 @@ class TestOnce(ConvergerTestCase):
         self.assertEqual(CAPACITY, self.logger.counters['converger.cut.sda'])
         self.assertEqual(1, len(self.states()))
         self.assertTrue(self.are_same(PEERS[1:]))
+        # Until others have them the device must not vouch.
+        self.assertFalse(tells_all(self.path, lambda since: False))
 
     def fill_segment(self, number, state=State.COMMITTED):
         """Have a segment be full, as its writer has left it"""

@@ -4,7 +4,12 @@
 import os
 from unittest import mock
 
-from swift_lightsync.proar.core.oplog import FormatError, Op, State
+from swift_lightsync.proar.core.oplog import (
+    RECORD,
+    FormatError,
+    Op,
+    State,
+)
 from swift_lightsync.proar.log import holdings as module
 from swift_lightsync.proar.log.holdings import held_entries
 from swift_lightsync.proar.log.segment import open_segment, segment_path
@@ -83,6 +88,8 @@ class TestHoldings(LogTestCase):
 
     def test_what_cannot_be_read_is_an_error(self):
         self.commit()
+        self.overwrite(RECORD + 20, b'damaged!')
+        self.assertRaises(FormatError, self.found)
         path = segment_path(self.directory, 1)
         self.overwrite(0, b'damaged!')
         self.assertRaises(FormatError, self.found)

@@ -13,11 +13,11 @@ from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.proar.core.oplog import Op
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.logged_diskfile import (
-    LogContext,
+    LoggedWrite,
     log_writes,
 )
 from swift_lightsync.proar.log.segment import Segment
-from tests.unit.proar.logs import BROKEN, entries_of, entry
+from tests.unit.proar.logs import BROKEN, entries_of, entry, side_by_side
 from tests.unit.sync.fixtures import SwiftTestCase, wait_for
 
 
@@ -36,7 +36,7 @@ class TestLoggedDiskFile(SwiftTestCase):
 
     def logged(self, stamp=1, op=Op.MODIFY):
         """:returns: the diskfile of a request"""
-        return log_writes(self.diskfile(), LogContext(
+        return log_writes(self.diskfile(), LoggedWrite(
             self.log.begin(entry(stamp, op)), QuietLogger(self.logger)))
 
     def write(self, stamp=1, with_writer=False):
@@ -107,6 +107,10 @@ class TestLoggedDiskFile(SwiftTestCase):
         with self.logged().create(size=1):
             wait_for(self.operations, 'it is logged')
 
+    def test_the_log_and_the_file_are_flushed_at_the_same_time(self):
+        with side_by_side(diskfile, 'fsync'):
+            self.write()
+
     def test_what_fails_before_the_link_or_behind_it_is_undecided(self):
         for name, files in (('link_fd_to_path', 0), ('fsync', 0)):
             with mock.patch.object(diskfile, name, side_effect=BROKEN), \
@@ -159,7 +163,7 @@ class TestLoggedDiskFile(SwiftTestCase):
             def make_quorum(is_quorum=is_quorum, seen=seen):
                 seen.append(self.files())
                 return is_quorum
-            disk_file = log_writes(self.diskfile(), LogContext(
+            disk_file = log_writes(self.diskfile(), LoggedWrite(
                 self.log.begin(entry(1)), QuietLogger(self.logger),
                 make_quorum=make_quorum))
             with mock.patch.object(Segment, 'sync', side_effect=BROKEN), \

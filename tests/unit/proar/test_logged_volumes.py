@@ -5,11 +5,12 @@ import shutil
 from unittest import mock
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.log.segment import logs_path
+from swift_lightsync.proar.log.segment import Segment, logs_path
 from swift_lightsync.proar.names import SLOT_HEADER
+from swift_losf.diskfile.store import Store
 from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.kv_world import KVTest, World
-from tests.unit.proar.logs import entries_of
+from tests.unit.proar.logs import entries_of, side_by_side
 from tests.unit.sync.fixtures import wait_for
 
 
@@ -51,17 +52,26 @@ class TestLoggedVolumes(KVTest):
         self.assertEqual([('MODIFY', 'COMMITTED'), ('MODIFY', 'COMMITTED'),
                           ('DELETE', 'COMMITTED')], self.ended())
 
-    def test_the_intent_is_there_before_the_volume_is_synced(self):
-        seen = []
-        sync = WritableVolume.sync
+    def test_the_intent_is_durable_before_the_operation_is(self):
+        seen, flushes = [], []
+        register, sync = Store.register, Segment.sync
 
-        def look_and_sync(volume):
-            seen.append((self.operations(), dict(self.files())))
-            sync(volume)
+        def look_and_register(*args, **kwargs):
+            seen.append((self.operations(), list(flushes)))
+            return register(*args, **kwargs)
 
-        with mock.patch.object(WritableVolume, 'sync', look_and_sync):
+        def counted(segment):
+            sync(segment)
+            flushes.append(segment.number)
+
+        with mock.patch.object(Store, 'register', look_and_register), \
+                mock.patch.object(Segment, 'sync', counted):
             self.write('PUT', 201, body=b'x')
-        self.assertIn(([('MODIFY', 'INTENT')], {}), seen)
+        self.assertEqual([([('MODIFY', 'INTENT')], [1])], seen)
+
+    def test_the_log_and_the_volume_are_flushed_at_the_same_time(self):
+        with side_by_side(WritableVolume, 'sync'):
+            self.write('PUT', 201, body=b'x')
 
     def test_what_fails_is_undecided(self):
         with mock.patch.object(WritableVolume, 'sync',

@@ -13,6 +13,7 @@ from swift.obj import server
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.proar.core.oplog import State
+from swift_lightsync.proar.log import device_log
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.segment import Segment
 from swift_lightsync.proar.names import (
@@ -20,6 +21,7 @@ from swift_lightsync.proar.names import (
     REFUSED_HEADER,
     SLOT_HEADER,
 )
+from swift_lightsync.proar.server import lag_bounds
 from tests.unit.proar.server_world import ServerTestCase
 
 
@@ -237,6 +239,22 @@ class TestLogs(ServerTestCase):
         with mock.patch.object(DeviceLog, 'exposure', side_effect=OSError(
                 errno.EIO, 'Input/output error')):
             self.assertEqual(507, self.write().status_int)
+
+
+    def test_the_log_is_measured_beside_the_writes(self):
+        self.write()
+        with mock.patch.object(device_log, 'FRESH', -1), \
+                mock.patch.object(lag_bounds, 'SOON', 0), \
+                mock.patch.object(lag_bounds, 'spawn_n') as later, \
+                mock.patch.object(DeviceLog, 'exposure') as exposure:
+            for _ in range(3):
+                self.assertEqual(201, self.write().status_int)
+            exposure.assert_not_called()
+            (measure, log), = (call.args for call in later.call_args_list)
+            measure(log)
+            exposure.assert_called_once()
+            self.write()
+            self.assertEqual(2, later.call_count)
 
 
 class TestNoBounds(ServerTestCase):

@@ -23,7 +23,7 @@ from swift_lightsync.proar.core.oplog import (
     eversion_of,
     place_of,
 )
-from swift_lightsync.proar.core.states import exposed, last_commit
+from swift_lightsync.proar.core.states import exposed
 
 HASH = bytes(range(16))
 ENTRY = Entry(Op.DELETE, 2, 258, 7, HASH, 170000000000001, 5,
@@ -181,12 +181,3 @@ class TestWhatIsTold(unittest.TestCase):
         for states in ((), (State.CONVERGED,) * 3):
             self.assertEqual((0, None), exposed(content(*states), False))
         self.assertEqual((0, None), exposed(b'', False))
-
-    def test_last_commit_stands_before_the_first_that_a_device_lacks(self):
-        S = State
-        for states, wanted in (
-                ((), 9), ((S.CONVERGED, S.ABORTED), 11),
-                ((S.CONVERGED, S.HELD, S.CONVERGED), 10),
-                ((S.COMMITTED,), 9)):
-            self.assertEqual(wanted, last_commit(
-                list(enumerate(states, 10)), 9))

@@ -102,7 +102,8 @@ class RolloutCase(VouchedCase):
                     lambda asker=asker: [asker], self.seconds, self.logger)
             policy, rounds = self.rounds[number]
             policy.object_ring = self.of_server[number]
-            getattr(rounds, how)()
+            with self.patience():
+                getattr(rounds, how)()
 
     def settle(self):
         """As long as promises stand, and a round of questions thereafter."""
@@ -112,8 +113,6 @@ class RolloutCase(VouchedCase):
 
     def by(self, proxy, method, body=None):
         self.app = self.proxies[proxy]
-        for app in self.proxies:
-            app.error_limiter.stats.clear()
         return self.request(method, body)
 
     def write(self, proxy, body):
@@ -201,6 +200,7 @@ class TestRollout(RolloutCase):
                 self.play(random.Random(seed))
 
     def play(self, chance):
+        self.renew_deadline()
         self.of_server[:] = [self.rings[0]] * 4
         self.of_proxy[:] = [self.rings[0]] * 2
         self.settle()

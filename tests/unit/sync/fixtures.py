@@ -81,9 +81,19 @@ class SwiftTestCase(unittest.TestCase):
         self.conf = {'devices': self.devices_dir, 'mount_check': 'false',
                      'disable_fallocate': 'true', 'swift_dir': self.root,
                      'recon_cache_path': self.root}
-        # A hang is a failure that names the test, not a stuck run.
-        timeout = Timeout(DEADLINE * 5)
-        self.addCleanup(timeout.cancel)
+        self._timeout = None
+        self.renew_deadline()
+        self.addCleanup(lambda: self._timeout.cancel())
+
+    def renew_deadline(self):
+        """
+        Fail if the test, or the next of its seeds, hangs.
+
+        That names the test, and no run is stuck.
+        """
+        if self._timeout:
+            self._timeout.cancel()
+        self._timeout = Timeout(DEADLINE * 5)
 
     def manager(self, devices_dir=None):
         conf = dict(self.conf, devices=devices_dir or self.devices_dir)
