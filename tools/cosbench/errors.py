@@ -6,8 +6,8 @@ and adds the line; ``WorkloadError`` carries all that a document was refused
 for.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Iterable
 
 from swift_lightsync.common.text import shown
 

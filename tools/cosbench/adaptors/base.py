@@ -6,7 +6,7 @@ driver process; all its workers, coroutines of one event loop, share them.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.clock import clock
@@ -19,9 +19,9 @@ __all__ = ['Auth', 'Credentials', 'OperationError', 'Storage', 'Transfer',
 class Credentials:
     """What a login gives; None: this auth has no such thing."""
 
-    token: Optional[str] = None
+    token: str | None = None
     #: Where the account is.
-    storage_url: Optional[str] = None
+    storage_url: str | None = None
 
 
 class Transfer(NamedTuple):
@@ -33,20 +33,20 @@ class Transfer(NamedTuple):
     size: int
     #: When what is measured began; None: with the operation. Before it the
     #: driver asked for what the operation needs to know, such as a version.
-    started: Optional[float] = None
+    started: float | None = None
 
 
 class Want(NamedTuple):
     """What a request for an object has beside the name."""
 
     #: (name in lower case, value) pairs to go with it.
-    headers: Tuple[Tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
     #: The id of a version, as ``Storage.versions`` gives it.
-    version: Optional[str] = None
+    version: str | None = None
     #: First and last byte of a range.
-    span: Optional[Tuple[int, int]] = None
+    span: tuple[int, int] | None = None
     #: The number of a part, from 1.
-    part: Optional[int] = None
+    part: int | None = None
 
 
 #: The object as it is.
@@ -93,7 +93,7 @@ class Storage:
     #: Requests that went out again by themselves, since this was made.
     resent = 0
     #: What workers ask in turn; None: this one only.
-    endpoints: Optional[Tuple['Storage', ...]] = None
+    endpoints: tuple['Storage', ...] | None = None
 
     @classmethod
     def from_config(cls, config, auth):

@@ -2,13 +2,13 @@
 """One login for all coroutines of a work, and one more when it expires."""
 
 import asyncio
-from typing import Any, Dict
+from typing import Any
 
 from cosbench.adaptors.base import Credentials
 from cosbench.adaptors.core.operation_errors import OperationError
 
 #: What an auth with a ``cache_key`` got last, for the works after this one.
-_cached: Dict[Any, Credentials] = {}
+_cached: dict[Any, Credentials] = {}
 
 
 class Login:

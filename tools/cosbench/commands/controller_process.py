@@ -7,8 +7,8 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Optional, Sequence, Tuple
 
 from aiohttp import web
 
@@ -31,20 +31,20 @@ class Options:
     port: int
     archive: str
     #: ``Address`` objects.
-    drivers: Tuple
+    drivers: tuple
     #: Bytes: what drivers know, and what clients know.
     secret: bytes
     token: bytes
     driver_timeout: float
     policy: Policy = Policy()
-    certificate: Optional[str] = None
-    key: Optional[str] = None
+    certificate: str | None = None
+    key: str | None = None
     #: The certificate that drivers' are checked with.
-    driver_authority: Optional[str] = None
+    driver_authority: str | None = None
     #: ``Target`` objects: storage nodes.
     watched: Sequence = ()
     #: Has the directories of experiments; None: none are shown.
-    experiments: Optional[str] = None
+    experiments: str | None = None
 
 
 async def serve(options, out=sys.stdout):

@@ -4,7 +4,7 @@
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import Annotated, Dict, Optional
+from typing import Annotated
 
 from cosbench.controller.core.plan import Progress
 from cosbench.controller.driver_client import (
@@ -33,8 +33,8 @@ _Figure = Annotated[float, Between(0, 1e12)]
 class Health(Record):
     """What a report says of the driver itself; None: not known yet."""
 
-    cpu_percent_p95: Optional[_Figure]
-    loop_lag_ms_p99: Optional[_Figure]
+    cpu_percent_p95: _Figure | None
+    loop_lag_ms_p99: _Figure | None
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class _Report(Record):
     """A report of a mission: PROTOCOL.md, part 1."""
 
     sequence: Count
-    counted: Optional[_Figure]
-    operations: Annotated[Dict[Annotated[str, Length(200)], Tally],
+    counted: _Figure | None
+    operations: Annotated[dict[Annotated[str, Length(200)], Tally],
                           Length(MAX_OPERATIONS)]
     timeline: Timeline
     used: _Used

@@ -5,7 +5,6 @@ import asyncio
 import os
 import secrets
 from contextlib import asynccontextmanager
-from typing import Tuple
 
 import aiohttp
 
@@ -49,7 +48,7 @@ async def drivers(number, timeout=TIMEOUT, triggers=None,
     :raises OSError: if they do not start
     """
     secret = secrets.token_hex(32).encode()
-    arguments: Tuple[str, ...] = (
+    arguments: tuple[str, ...] = (
         '--port', '0', '--files', '/', '--log-level', 'warning')
     if triggers is not None:
         # What scripts say is shown.

@@ -7,7 +7,6 @@ them is kept until the next report.
 """
 
 from collections import Counter
-from typing import Dict
 
 from cosbench.controller.json_parts import dumps
 from cosbench.measure.chart import Chart
@@ -122,7 +121,7 @@ class Measured:
     def _figures(self, operation, workers, seconds):
         tallies = self._of(operation)
         failures: Counter[str] = Counter()
-        examples: Dict[str, str] = {}
+        examples: dict[str, str] = {}
         for each in tallies:
             failures.update(each.failures)
             for kind, said in each.examples.items():

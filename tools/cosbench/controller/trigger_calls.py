@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 from contextlib import asynccontextmanager
-from typing import Any, Dict
+from typing import Any
 
 from cosbench.controller.driver_client import (
     DriverLost,
@@ -105,7 +105,7 @@ async def around(context, trigger, place):
 
 def _hosts(context):
     """Return one driver of each address, of those that run triggers."""
-    found: Dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for driver in context.live:
         if driver.address.name in context.triggering:
             found.setdefault(driver.address.group, driver)

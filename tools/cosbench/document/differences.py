@@ -6,7 +6,6 @@ of secrets are not shown.
 """
 
 from dataclasses import dataclass
-from typing import Dict, List
 
 from cosbench.document.reader import parse
 from cosbench.errors import WorkloadError
@@ -31,7 +30,7 @@ class Difference:
     second: str
 
 
-def differences(first: str, second: str) -> List[Difference]:
+def differences(first: str, second: str) -> list[Difference]:
     """
     Return what two documents say differently.
 
@@ -56,8 +55,8 @@ def _shown(key, *values):
             for each in values]
 
 
-def _flat(root) -> Dict[str, str]:
-    found: Dict[str, str] = {}
+def _flat(root) -> dict[str, str]:
+    found: dict[str, str] = {}
     _walk(root, root.tag, found)
     return found
 
@@ -69,7 +68,7 @@ def _walk(element, place, found):
                 found['%s: %s' % (place, name)] = text
         elif key not in _NAMES:
             found['%s: %s' % (place, key)] = value.strip()
-    seen: Dict[str, int] = {}
+    seen: dict[str, int] = {}
     for child in element.children:
         name = child.attributes.get('name') or (
             child.attributes.get('id') or child.attributes.get('type')

@@ -12,7 +12,6 @@ import codecs
 import os
 import re
 from dataclasses import dataclass
-from typing import Tuple
 from xml.parsers import expat
 
 from cosbench.errors import ConfigError, Problem, WorkloadError
@@ -41,7 +40,7 @@ class Document:
     """A document that was accepted."""
 
     workload: Workload
-    warnings: Tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
 
 
 def file_bytes(path):

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from dataclasses import dataclass
-from typing import Optional
 
 from aiohttp import web
 
@@ -29,17 +28,17 @@ class Options:
     host: str = '127.0.0.1'
     #: 0: any that is free.
     port: int = PORT
-    secret_file: Optional[str] = None
-    certificate: Optional[str] = None
-    key: Optional[str] = None
+    secret_file: str | None = None
+    certificate: str | None = None
+    key: str | None = None
     #: Seconds that the controller's clock may differ.
     clock_window: int = WINDOW
     #: Where filewrite may read files; None: nowhere.
-    files: Optional[str] = None
+    files: str | None = None
     #: Where scripts are that triggers may run; None: nowhere.
-    triggers: Optional[str] = None
+    triggers: str | None = None
     #: Where logs of requests may be written; None: nowhere.
-    request_log: Optional[str] = None
+    request_log: str | None = None
     #: Whether anyone may read /metrics, which has no secrets.
     metrics: bool = False
     #: End when standard input does: its writer is gone.

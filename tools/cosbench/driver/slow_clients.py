@@ -8,7 +8,6 @@ few thousand idle ones take all descriptors of a process from its users.
 import asyncio
 import time
 from contextlib import asynccontextmanager
-from typing import Dict, Optional
 
 from aiohttp import web
 
@@ -29,7 +28,7 @@ class SlowClients:
         self._timeout = timeout
         self._clock = clock
         #: Connection -> since when it is waited for; None: it has asked.
-        self._since: Dict[web.RequestHandler, Optional[float]] = {}
+        self._since: dict[web.RequestHandler, float | None] = {}
 
         @web.middleware
         async def seen(request, handler):

@@ -9,8 +9,9 @@ own, whose seed comes from the worker's random generator.
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional
+from typing import Any
 
 from cosbench.adaptors.base import OperationError, Want
 from cosbench.adaptors.content import Body, Checker, FileBody
@@ -36,7 +37,7 @@ class Setting:
     #: Called with each part of an upload: see ``Storage.upload``.
     note: Callable
     #: None where the operation goes through all that there is.
-    choices: Optional[Choices] = None
+    choices: Choices | None = None
     known: Known = field(default_factory=Known)
 
 

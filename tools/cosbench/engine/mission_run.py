@@ -14,7 +14,8 @@ Nothing here knows of HTTP; ``driver`` gives it a port.
 import asyncio
 import logging
 import time
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from cosbench.adaptors.base import OperationError
 from cosbench.engine.core.mission import operations, rows

@@ -17,15 +17,11 @@ run again, under another id.
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import (
     Annotated,
-    Dict,
-    List,
     Literal,
-    Mapping,
-    Optional,
-    Tuple,
 )
 
 from cosbench.controller.run_store import Archive
@@ -83,13 +79,13 @@ class Plan(Record):
     drivers: Annotated[int, Between(1, 10000)]
     #: Rounds that do not count, before those that do.
     warm_up: Annotated[int, Between(0, MOST_ROUNDS)]
-    configurations: Annotated[Tuple[Configuration, ...],
+    configurations: Annotated[tuple[Configuration, ...],
                               Length(MOST_CONFIGURATIONS)]
-    runs: Annotated[Tuple[Begun, ...],
+    runs: Annotated[tuple[Begun, ...],
                     Length(MOST_CONFIGURATIONS * MOST_ROUNDS)] = ()
 
     @property
-    def names(self) -> List[str]:
+    def names(self) -> list[str]:
         return [each.name for each in self.configurations]
 
 
@@ -110,8 +106,8 @@ def read_plan(directory) -> Plan:
         raise ConfigError(str(err)) from None
 
 
-def whole_rounds(plan: Plan, known: Mapping[Tuple[int, str], Run]
-                 ) -> Dict[str, List[Run]]:
+def whole_rounds(plan: Plan, known: Mapping[tuple[int, str], Run]
+                 ) -> dict[str, list[Run]]:
     """
     Return the runs of all whole rounds that count.
 
@@ -119,7 +115,7 @@ def whole_rounds(plan: Plan, known: Mapping[Tuple[int, str], Run]
     :param known: (round, configuration) -> its finished run
     :returns: name of each configuration -> its runs, by rounds
     """
-    found: Dict[str, List[Run]] = {name: [] for name in plan.names}
+    found: dict[str, list[Run]] = {name: [] for name in plan.names}
     round_ = plan.warm_up
     while all((round_, name) in known for name in found):
         for name, runs in found.items():
@@ -138,7 +134,7 @@ class Book:
     :raises ArchiveError: if another process runs it
     """
 
-    def __init__(self, directory, wanted: Optional[Plan] = None):
+    def __init__(self, directory, wanted: Plan | None = None):
         self.directory = os.path.abspath(directory)
         os.makedirs(self.directory, _PRIVATE_DIRECTORY, exist_ok=True)
         lock = open_locked(os.path.join(self.directory, _LOCK))
@@ -151,7 +147,7 @@ class Book:
         except BaseException:
             os.close(lock)
             raise
-        self._known: Dict[Tuple[int, str], Run] = {}
+        self._known: dict[tuple[int, str], Run] = {}
 
     def _taken_up(self, wanted):
         if not os.path.exists(self._path(PLAN)):
@@ -205,11 +201,11 @@ class Book:
             return
         self.end(begun.round, begun.configuration, result)
 
-    def run(self, round_, name) -> Optional[Run]:
+    def run(self, round_, name) -> Run | None:
         """Return the finished run of a place, or None."""
         return self._known.get((round_, name))
 
-    def rounds(self) -> Dict[str, List[Run]]:
+    def rounds(self) -> dict[str, list[Run]]:
         """Return the runs of all whole rounds that count, by name."""
         return whole_rounds(self.plan, self._known)
 

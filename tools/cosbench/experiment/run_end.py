@@ -2,7 +2,6 @@
 """Ends a stage once its figures are known well enough."""
 
 import math
-from typing import List, Optional
 
 from cosbench.experiment.core.steady import width
 
@@ -28,7 +27,7 @@ class Steady:
 
         :param stage: a ``StageRun`` that runs
         """
-        found: List[Optional[float]] = []
+        found: list[float | None] = []
         for work in stage.works:
             if not work.work.runtime:
                 return ''

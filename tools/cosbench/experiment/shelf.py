@@ -4,7 +4,6 @@
 import json
 import os
 from dataclasses import dataclass
-from typing import List
 
 from cosbench.controller.run_store import RUN, run_directories
 from cosbench.controller.runfile import read_run
@@ -43,7 +42,7 @@ def entries(directory):
 
     :param directory: its path; those below it that have an experiment count
     """
-    found: List[Entry] = []
+    found: list[Entry] = []
     try:
         names = os.listdir(directory)
     except OSError:

@@ -2,7 +2,7 @@
 """What an experiment found: as text, as JSON, as a page."""
 
 from dataclasses import asdict
-from typing import Any, Dict, Tuple
+from typing import Any
 
 from cosbench.experiment.core.figures import FIGURES
 from cosbench.experiment.core.judgement import Answer
@@ -63,7 +63,7 @@ def caveat(found):
 
 def _overview(found):
     """Yield what most people look for: a row each operation."""
-    cells: Dict[Tuple[str, str], Dict[str, Any]] = {}
+    cells: dict[tuple[str, str], dict[str, Any]] = {}
     for row in found.rows:
         if row.figure in _PLOTTED and row.mean is not None:
             cells.setdefault((row.configuration, row.operation), {})[

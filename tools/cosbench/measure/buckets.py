@@ -6,7 +6,6 @@ their own, above them a bucket is at most ``1 / 2 ** half`` of its values
 wide. Buckets are numbered without gaps, by ascending values.
 """
 
-from typing import Tuple
 
 
 def bucket_of(value: int, half: int) -> int:
@@ -21,7 +20,7 @@ def bucket_of(value: int, half: int) -> int:
     return value if shift <= 0 else (shift << half) + (value >> shift)
 
 
-def bounds_of(bucket: int, half: int) -> Tuple[int, int]:
+def bounds_of(bucket: int, half: int) -> tuple[int, int]:
     """Return the lowest and the highest value of a bucket."""
     shift = max(0, (bucket >> half) - 1)
     low = (bucket - (shift << half)) << shift

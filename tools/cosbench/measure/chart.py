@@ -7,7 +7,6 @@ are kept as JSON.
 """
 
 import json
-from typing import Dict, List, Optional
 
 from cosbench.measure.interval import Interval
 
@@ -26,12 +25,12 @@ class Chart:
         #: Intervals in a point; the point of an interval is number // step.
         self._step = 1
         #: Numbers of intervals.
-        self._first: Optional[int] = None
+        self._first: int | None = None
         self._last = 0
         #: point -> ``Interval``.
-        self._sums: Dict[int, Interval] = {}
+        self._sums: dict[int, Interval] = {}
         #: point -> JSON.
-        self._texts: Dict[int, str] = {}
+        self._texts: dict[int, str] = {}
 
     def add(self, number: int, interval: Interval) -> None:
         """
@@ -70,7 +69,7 @@ class Chart:
                 self._sums[place // 2] = interval
         self._texts.clear()
 
-    def texts(self) -> List[str]:
+    def texts(self) -> list[str]:
         """
         Return the points from the first to the last interval with samples.
 

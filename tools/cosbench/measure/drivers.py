@@ -5,8 +5,9 @@ A process runs several works at the same time, one after the other, or both:
 its figures are those of the time in which it had workers of this one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Dict, List, Optional, Sequence, Tuple
+from typing import Annotated, Optional
 
 from cosbench.measure.limits import Count, Figure, Name, or_else
 from swift_lightsync.common.records import Between, Record
@@ -20,15 +21,15 @@ class WorkDriver(Record):
     """A driver in one work; each number is None where it is not known."""
 
     name: Annotated[str, or_else('', Optional[Name])] = ''
-    workers: Optional[Annotated[int, Between(0, 10 ** 9)]] = None
+    workers: Annotated[int, Between(0, 10 ** 9)] | None = None
     #: Percent of its core.
-    cpu_percent_p95: Optional[Figure] = None
-    loop_lag_ms_p99: Optional[Figure] = None
+    cpu_percent_p95: Figure | None = None
+    loop_lag_ms_p99: Figure | None = None
     #: Requests that went out once more, on a new connection.
-    resent: Optional[Count] = None
+    resent: Count | None = None
 
 
-def strains(drivers: Sequence[WorkDriver]) -> List[str]:
+def strains(drivers: Sequence[WorkDriver]) -> list[str]:
     """
     Return warnings of drivers that limited a work.
 
@@ -49,9 +50,9 @@ def strains(drivers: Sequence[WorkDriver]) -> List[str]:
 
 
 def _beyond(drivers: Sequence[WorkDriver], key: str,
-            limit: float) -> Dict[str, float]:
+            limit: float) -> dict[str, float]:
     """Return the highest figure of each driver that is beyond the limit."""
-    found: Dict[str, float] = {}
+    found: dict[str, float] = {}
     for each in drivers:
         value = getattr(each, key)
         if value is not None and value > limit:
@@ -59,7 +60,7 @@ def _beyond(drivers: Sequence[WorkDriver], key: str,
     return found
 
 
-def _worst(values: Dict[str, float]) -> Tuple[str, float, str]:
+def _worst(values: dict[str, float]) -> tuple[str, float, str]:
     name = max(values, key=values.__getitem__)
     more = len(values) - 1
     return 'driver ' + name, values[name], \

@@ -10,7 +10,7 @@ import base64
 import binascii
 import struct
 import zlib
-from typing import Dict, Iterator, Tuple
+from collections.abc import Iterator
 
 from hdrh.histogram import HdrHistogram
 
@@ -34,7 +34,7 @@ _ENCODED = 'an HdrHistogram in base64 (V2, compressed; 1 to %d, %d ' \
     'digits) with as many values as count says' % (MOST, DIGITS)
 
 
-def encoded(counts: Dict[int, int]) -> str:
+def encoded(counts: dict[int, int]) -> str:
     """
     Write a histogram.
 
@@ -51,7 +51,7 @@ def encoded(counts: Dict[int, int]) -> str:
     return data.decode('ascii')
 
 
-def decoded(text: str, expected: int) -> Dict[int, int]:
+def decoded(text: str, expected: int) -> dict[int, int]:
     """
     Read a histogram.
 
@@ -85,7 +85,7 @@ def _payload(text: str) -> bytes:
     return inner[_INNER.size:]
 
 
-def _counts(data: bytes) -> Iterator[Tuple[int, int]]:
+def _counts(data: bytes) -> Iterator[tuple[int, int]]:
     """
     Yield the counts that are not 0, with their indices, ascending.
 
@@ -106,7 +106,7 @@ def _counts(data: bytes) -> Iterator[Tuple[int, int]]:
         index += 1
 
 
-def _long(data: bytes, place: int, number: int) -> Tuple[int, int]:
+def _long(data: bytes, place: int, number: int) -> tuple[int, int]:
     """
     Read the rest of a number of more than one byte.
 

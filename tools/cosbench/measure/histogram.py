@@ -7,16 +7,12 @@ any order. RESULT.md has the document, ``hdr_format`` the bytes in it.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import (
     Annotated,
     Any,
-    Dict,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
 )
 
 from cosbench.measure.buckets import bounds_of, bucket_of, rank
@@ -56,8 +52,8 @@ class _Document(Record):
     count: Count
     total_us: Count
     #: None without values, as ``max_us``.
-    min_us: Optional[_Micros]
-    max_us: Optional[_Micros]
+    min_us: _Micros | None
+    max_us: _Micros | None
     hdr: Annotated[str, Length(MAX_TEXT)]
 
     def __post_init__(self) -> None:
@@ -83,15 +79,15 @@ class Histogram:
         self.total = 0
         self._least = self._most = 0
         #: bucket -> how many.
-        self._counts: Dict[int, int] = {}
+        self._counts: dict[int, int] = {}
 
     @property
-    def least(self) -> Optional[int]:
+    def least(self) -> int | None:
         """The shortest time; None without values."""
         return self._least if self.count else None
 
     @property
-    def most(self) -> Optional[int]:
+    def most(self) -> int | None:
         """The longest time; None without values."""
         return self._most if self.count else None
 
@@ -135,11 +131,11 @@ class Histogram:
         self.total += other.total
 
     @property
-    def mean(self) -> Optional[float]:
+    def mean(self) -> float | None:
         """The exact mean; None without values."""
         return self.total / self.count if self.count else None
 
-    def buckets(self) -> List[Tuple[int, int, int]]:
+    def buckets(self) -> list[tuple[int, int, int]]:
         """
         Return the times that the histogram cannot tell apart.
 
@@ -150,7 +146,7 @@ class Histogram:
                 for bucket, count in sorted(self._counts.items())]
 
     def percentiles(self, wanted: Sequence[float]
-                    ) -> List[Optional[int]]:
+                    ) -> list[int | None]:
         """
         Return the values that so many percent of all are not above.
 
@@ -169,7 +165,7 @@ class Histogram:
         return [min(bounds_of(buckets[place], HALF)[1], self._most)
                 for place in places]
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the histogram as RESULT.md says."""
         return {'count': self.count, 'total_us': self.total,
                 'min_us': self.least, 'max_us': self.most,

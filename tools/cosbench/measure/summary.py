@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a report says of an operation: its tally, over its time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional
 
 from cosbench.measure.histogram import Histogram
 from cosbench.measure.tally import Tally
@@ -70,23 +71,23 @@ class Metrics:
     #: Bytes a second.
     bandwidth: float
     #: 0 to 1.
-    success_ratio: Optional[float]
-    avg_res: Optional[float]
-    avg_proc: Optional[float]
-    p50: Optional[float]
-    p60: Optional[float]
-    p80: Optional[float]
-    p90: Optional[float]
-    p95: Optional[float]
-    p99: Optional[float]
-    p999: Optional[float]
-    p100: Optional[float]
+    success_ratio: float | None
+    avg_res: float | None
+    avg_proc: float | None
+    p50: float | None
+    p60: float | None
+    p80: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    p999: float | None
+    p100: float | None
     #: From when each operation was due.
-    intended: Optional[Latency]
+    intended: Latency | None
 
     @classmethod
     def of(cls, tally: Tally, workers: int,
-           seconds: Optional[float] = None) -> 'Metrics':
+           seconds: float | None = None) -> 'Metrics':
         """
         Return the figures of a tally.
 
@@ -101,7 +102,7 @@ class Metrics:
 
     @classmethod
     def of_all(cls, tallies: Sequence[Tally], workers: int,
-               seconds: Optional[float] = None) -> 'Metrics':
+               seconds: float | None = None) -> 'Metrics':
         """
         Return the figures of the sum of tallies, without making the sum.
 
@@ -138,7 +139,7 @@ class Metrics:
 
 def _span(tallies: Sequence[Tally]) -> float:
     """Return seconds from the first start to the last end; 0 without any."""
-    known: List[Tuple[int, int]] = [
+    known: list[tuple[int, int]] = [
         (each.first_start, each.last_end) for each in tallies
         if each.first_start is not None and each.last_end is not None]
     if not known:

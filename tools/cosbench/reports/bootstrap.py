@@ -14,7 +14,6 @@ import random
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Optional
 
 from cosbench.measure.interval import Interval, limits_of
 
@@ -29,9 +28,9 @@ _SEED = 'cosbench compare'
 class Estimate:
     """A ratio; low and high are None where there is too little for them."""
 
-    ratio: Optional[float]
-    low: Optional[float] = None
-    high: Optional[float] = None
+    ratio: float | None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def differs(self):

@@ -8,7 +8,6 @@ other.
 """
 
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Tuple
 
 from cosbench.measure.drivers import BUSY_PERCENT
 from cosbench.measure.summary import Metrics
@@ -29,7 +28,7 @@ class Step:
 
     metrics: Metrics
     #: Percent of the busiest driver; None where it is not known.
-    driver_cpu: Optional[float] = None
+    driver_cpu: float | None = None
 
     @property
     def workers(self):
@@ -45,10 +44,10 @@ class Ramp:
     """One operation; steps by ascending workers."""
 
     name: str
-    steps: Tuple[Step, ...]
+    steps: tuple[Step, ...]
     #: None if no step is acceptable, as the knee.
-    peak: Optional[Step]
-    knee: Optional[Step]
+    peak: Step | None
+    knee: Step | None
 
 
 def find(name, steps, most_ms=None, least_success=LEAST_SUCCESS):
@@ -88,7 +87,7 @@ def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
     :returns: a list of ``Ramp``, one for each name of an operation; without
         steps that never began
     """
-    found: Dict[str, List[Step]] = {}
+    found: dict[str, list[Step]] = {}
     for result in results:
         works = [work for stage in result.stages for work in stage.works
                  if work.type == WorkType.NORMAL.value

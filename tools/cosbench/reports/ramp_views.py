@@ -2,7 +2,7 @@
 """A ramp as text, as JSON, as a page."""
 
 from dataclasses import asdict
-from typing import Any, Dict
+from typing import Any
 
 from cosbench.measure.drivers import BUSY_PERCENT
 from cosbench.reports.lines import aligned
@@ -93,7 +93,7 @@ def as_page_of_many(named, title='Scalability'):
     :param named: what a system is called -> its list of ``Ramp``
     :returns: HTML
     """
-    operations: Dict[str, Dict[str, Any]] = {}
+    operations: dict[str, dict[str, Any]] = {}
     for system, found in named.items():
         for ramp in found:
             operations.setdefault(ramp.name, {})[system] = ramp

@@ -2,7 +2,6 @@
 """The plots of a result, each with its figures as a table."""
 
 from itertools import accumulate
-from typing import Dict
 
 from cosbench.measure.heat import heat_map
 from cosbench.measure.histogram import Histogram
@@ -255,7 +254,7 @@ def both(first, second):
 
 
 def _by_name(result):
-    found: Dict[str, Histogram] = {}
+    found: dict[str, Histogram] = {}
     for stage in result.stages:
         for work in stage.works:
             for operation in work.operations:

@@ -8,7 +8,7 @@ import asyncio
 import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Tuple
+from typing import Any
 
 from aiohttp import web
 
@@ -38,7 +38,7 @@ class Sources:
     proc: str = '/proc'
     sys: str = '/sys'
     #: The node's, where it has not all of the host's; none: all.
-    disks: Tuple[str, ...] = ()
+    disks: tuple[str, ...] = ()
     #: Megabits a second that each network card can do; 0: as the kernel says.
     card_mbits: int = 0
     #: A ``ControlGroup``, if the node's processors are those of one.

@@ -9,7 +9,6 @@ import json
 import logging
 import time
 from contextlib import asynccontextmanager
-from typing import List, Optional
 
 import aiohttp
 
@@ -33,9 +32,9 @@ class Node:
         self.target = target
         self.reason = ''
         self.missed = 0
-        self.points: List[NodePoint] = []
-        self._first: Optional[Look] = None
-        self._last: Optional[Look] = None
+        self.points: list[NodePoint] = []
+        self._first: Look | None = None
+        self._last: Look | None = None
 
     def take(self, when, text, pending=None):
         """

@@ -7,18 +7,10 @@ spell ``hashCheck`` and ``hashcheck``. A value is any other text, also a
 ``<placeholder>``.
 """
 
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import (
     Any,
-    Callable,
-    ItemsView,
-    Iterable,
-    Iterator,
-    Mapping,
-    Optional,
-    Set,
-    Tuple,
-    Type,
     TypeVar,
 )
 
@@ -47,16 +39,16 @@ class Config(Mapping[str, str]):
 
     __slots__ = ('_values', 'ignored', 'asked')
 
-    def __init__(self, pairs: Iterable[Tuple[str, str]] = (),
+    def __init__(self, pairs: Iterable[tuple[str, str]] = (),
                  ignored: Iterable[str] = (),
-                 asked: Optional[Set[str]] = None) -> None:
+                 asked: set[str] | None = None) -> None:
         self._values = {key.lower(): value for key, value in pairs}
         self.ignored = tuple(ignored)
-        self.asked: Set[str] = set() if asked is None else asked
+        self.asked: set[str] = set() if asked is None else asked
 
     @classmethod
-    def parse(cls, text: Optional[str],
-              asked: Optional[Set[str]] = None) -> 'Config':
+    def parse(cls, text: str | None,
+              asked: set[str] | None = None) -> 'Config':
         """
         Return the config that a text means.
 
@@ -175,7 +167,7 @@ class Config(Mapping[str, str]):
         """
         return self.parsed(key, flag, default)
 
-    def choice(self, key: str, kind: Type[_E],
+    def choice(self, key: str, kind: type[_E],
                default: Any = REQUIRED) -> Any:
         """
         Return the value of a key as a member of an Enum.
@@ -221,7 +213,7 @@ def flag(key: str, text: str) -> bool:
     return value
 
 
-def choice(key: str, text: str, kind: Type[_E]) -> _E:
+def choice(key: str, text: str, kind: type[_E]) -> _E:
     """Parse a member of an Enum of texts; see ``Config.choice``."""
     for member in kind:
         if member.value == text.strip().lower():

@@ -7,10 +7,9 @@ empty part; COSBench crashed there.
 """
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 
-def part(size: int, parts: int, index: int) -> Tuple[int, int]:
+def part(size: int, parts: int, index: int) -> tuple[int, int]:
     """
     Return one of the disjoint parts that cover a whole.
 
@@ -54,7 +53,7 @@ class Share:
         return Share(self.index % workers, workers).of(whole)
 
 
-def quota(total: int, workers: int, index: int) -> Optional[int]:
+def quota(total: int, workers: int, index: int) -> int | None:
     """
     Return what a worker may use of a total.
 

@@ -7,7 +7,6 @@ nearest element wins.
 """
 
 import re
-from typing import Tuple
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
@@ -25,7 +24,7 @@ _NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 
 
 #: (name in lower case, value) pairs, sorted.
-Headers = Tuple[Tuple[str, str], ...]
+Headers = tuple[tuple[str, str], ...]
 
 
 def of_containers(config: Config) -> Headers:

@@ -8,7 +8,7 @@ elsewhere.
 """
 
 import re
-from typing import Callable
+from collections.abc import Callable
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config

@@ -12,9 +12,9 @@ draws the gaps of each worker from the exponential distribution.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Iterator, Optional
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
@@ -69,7 +69,7 @@ def _poisson(gap: float, rng: RandomSource) -> Iterator[float]:
         yield due
 
 
-def pace(config: Config) -> Optional[Pace]:
+def pace(config: Config) -> Pace | None:
     """
     Return the pace that a config asks for.
 

@@ -22,10 +22,10 @@ seed and the same order of calls give the same numbers.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, count
-from typing import Callable, Iterator, Optional, Tuple
 
 from cosbench.workload.division import Share
 from cosbench.workload.random_source import RandomSource
@@ -46,12 +46,12 @@ Picker = Callable[[], int]
 class Selector:
     """The integers that can be picked, and how a worker picks them."""
 
-    def spans(self) -> Tuple[range, ...]:
+    def spans(self) -> tuple[range, ...]:
         """Return the integers that can be picked."""
         raise NotImplementedError
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         """
         Return what picks for one worker.
 
@@ -80,11 +80,11 @@ class Constant(Selector):
 
     value: int
 
-    def spans(self) -> Tuple[range, ...]:
+    def spans(self) -> tuple[range, ...]:
         return (range(self.value, self.value + 1),)
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         value = self.value
         return lambda: value
 
@@ -99,7 +99,7 @@ class _Ranged(Selector):
     def _span(self) -> range:
         return range(self.lower, self.upper + 1)
 
-    def spans(self) -> Tuple[range, ...]:
+    def spans(self) -> tuple[range, ...]:
         return (self._span,)
 
 
@@ -108,7 +108,7 @@ class Uniform(_Ranged):
     """``u(a,b)``"""
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         return uniform(_part_of(self._span, share), rng)
 
 
@@ -117,7 +117,7 @@ class Sequential(_Ranged):
     """``s(a,b)``"""
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         return _cycle(self._span, shared)
 
 
@@ -126,7 +126,7 @@ class Cyclic(_Ranged):
     """``r(a,b)``"""
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         return _cycle(_part_of(self._span, share),
                       shared if share is None else count())
 
@@ -144,18 +144,18 @@ class Bucket:
 class Histogram(Selector):
     """``h(lo|hi|w,...)``"""
 
-    buckets: Tuple[Bucket, ...]
+    buckets: tuple[Bucket, ...]
 
-    def spans(self) -> Tuple[range, ...]:
+    def spans(self) -> tuple[range, ...]:
         return tuple(range(bucket.lower, bucket.upper + 1)
                      for bucket in self.buckets)
 
     @cached_property
-    def _bounds(self) -> Tuple[int, ...]:
+    def _bounds(self) -> tuple[int, ...]:
         return tuple(accumulate(bucket.weight for bucket in self.buckets))
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         # A bucket of weight 0 has the bound of the one before it: it is
         # never the first that is greater.
         bounds = self._bounds
@@ -174,7 +174,7 @@ class Zipf(_Ranged):
     exponent: float
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         span = _part_of(self._span, share)
         rank, before = zipf(len(span), self.exponent, rng), span.start - 1
         return lambda: before + rank()
@@ -189,7 +189,7 @@ class Hotspot(_Ranged):
     picks: int
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         span, picks = _part_of(self._span, share), self.picks
         # At least one is hot, and where there are several, one is not.
         cold = span.start + max(1, min(
@@ -216,7 +216,7 @@ class Sizes:
         return self.selector.least * self.unit
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         """
         Return what picks sizes for one worker, as ``Selector.picker``.
 
@@ -240,7 +240,7 @@ def uniform(span: range, rng: RandomSource) -> Picker:
     return lambda: rng.randrange(start, span.stop)
 
 
-def _part_of(span: range, share: Optional[Share]) -> range:
+def _part_of(span: range, share: Share | None) -> range:
     return span if share is None else share.to_pick_from(span)
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the workers of special works go through, each thing once."""
 
-from typing import List, Sequence, Tuple
+from collections.abc import Sequence
 
 from cosbench.workload.division import Share
 from cosbench.workload.selectors import Selector
 
 
-def walk(selector: Selector, share: Share) -> Tuple[range, ...]:
+def walk(selector: Selector, share: Share) -> tuple[range, ...]:
     """
     Return what a worker goes through that visits each thing once.
 
@@ -26,9 +26,9 @@ def walk(selector: Selector, share: Share) -> Tuple[range, ...]:
     return tuple(parts)
 
 
-def disjoint(spans: Sequence[range]) -> Tuple[range, ...]:
+def disjoint(spans: Sequence[range]) -> tuple[range, ...]:
     """Return the same integers, each in one range only, ascending."""
-    merged: List[range] = []
+    merged: list[range] = []
     for span in sorted(spans, key=lambda span: span.start):
         if merged and span.start <= merged[-1].stop:
             merged[-1] = range(merged[-1].start,

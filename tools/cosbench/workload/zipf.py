@@ -6,8 +6,8 @@ generate variates from monotone discrete distributions, 1996): a draw costs
 the same for ten ranks and for 10 ** 15, and nothing is summed up before.
 """
 
+from collections.abc import Callable
 from math import exp, expm1, log, log1p
-from typing import Callable
 
 from cosbench.workload.random_source import RandomSource
 

@@ -2,12 +2,12 @@
 """The headers of a request, as bytes."""
 
 import re
-from typing import Iterable, Tuple
+from collections.abc import Iterable
 
 _VALUE = re.compile(r'[^\r\n\0]*')
 
 
-def header_lines(pairs: Iterable[Tuple[str, str]]) -> bytes:
+def header_lines(pairs: Iterable[tuple[str, str]]) -> bytes:
     """
     Write headers.
 

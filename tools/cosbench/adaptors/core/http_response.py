@@ -6,8 +6,9 @@ in two ways: bare line feeds, folded lines, two lengths, a length beside
 chunks, transfer codings other than chunked.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Callable, Dict, List, Optional, Tuple, Union
+from typing import Union
 
 from cosbench.adaptors.core.http_grammar import (
     BREAKS,
@@ -41,7 +42,7 @@ def _wrong(what: str, data: Data = b'') -> OperationError:
 
 
 @lru_cache(maxsize=256)
-def _status(line: bytes) -> Tuple[int, bool]:
+def _status(line: bytes) -> tuple[int, bool]:
     """Return what a status line says: the status, and whether it is 1.1."""
     match = STATUS_LINE.fullmatch(line)
     if match is None:
@@ -66,7 +67,7 @@ class Response:
                  '_trailers', '_unread')
 
     def __init__(self, bodiless: bool = False,
-                 sink: Optional[Callable[[Data], object]] = None) -> None:
+                 sink: Callable[[Data], object] | None = None) -> None:
         self.status = 0
         self.size = 0
         self.complete = False
@@ -151,9 +152,9 @@ class Response:
         return place
 
     @property
-    def headers(self) -> Dict[bytes, bytes]:
+    def headers(self) -> dict[bytes, bytes]:
         """All headers in a new dict, by names in lower case."""
-        found: Dict[bytes, bytes] = {}
+        found: dict[bytes, bytes] = {}
         # Few responses are asked for them: they are not parsed before.
         for line in self._head.split(b'\r\n')[1:]:
             name, _, value = line.partition(b':')
@@ -189,7 +190,7 @@ class Response:
         self._frame(found, status, persistent)
         self.status = status
 
-    def _frame(self, found: List[Tuple[bytes, bytes]], status: int,
+    def _frame(self, found: list[tuple[bytes, bytes]], status: int,
                persistent: bool) -> None:
         """Find how the body ends, and whether the connection can go on."""
         framing = {b'connection': b''}

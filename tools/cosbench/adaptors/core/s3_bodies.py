@@ -7,9 +7,9 @@ as a document: whatever it has in it, nothing expands.
 
 import re
 from base64 import b64encode
+from collections.abc import Iterable, Sequence
 from hashlib import md5
 from html import escape, unescape
-from typing import Iterable, List, Sequence
 
 from cosbench.adaptors.core.operation_errors import OperationError
 
@@ -81,7 +81,7 @@ def upload_of(data: bytes) -> str:
     return unescape(found[1].decode('utf8', 'replace'))
 
 
-def versions_of(data: bytes, name: str) -> List[str]:
+def versions_of(data: bytes, name: str) -> list[str]:
     """
     Return the ids of the versions of an object that have content.
 

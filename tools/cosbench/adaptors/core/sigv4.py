@@ -5,9 +5,10 @@ As S3 has it: the path is quoted once, and not normalised.
 """
 
 import hmac
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import Iterable, NamedTuple, Sequence, Tuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 ALGORITHM = 'AWS4-HMAC-SHA256'
@@ -25,7 +26,7 @@ class Scope(NamedTuple):
     service: str = 's3'
 
 
-def query_string(pairs: Iterable[Tuple[str, str]]) -> str:
+def query_string(pairs: Iterable[tuple[str, str]]) -> str:
     """
     Return a query in the one order and quoting that can be signed.
 
@@ -60,7 +61,7 @@ class Signer:
     :param stamp: the time, ``YYYYMMDDTHHMMSSZ``
     """
 
-    def __init__(self, scope: Scope, headers: Sequence[Tuple[str, str]],
+    def __init__(self, scope: Scope, headers: Sequence[tuple[str, str]],
                  payload: str, stamp: str) -> None:
         names = ';'.join(name for name, _ in headers)
         lines = ''.join('%s:%s\n' % (name, ' '.join(value.split()))

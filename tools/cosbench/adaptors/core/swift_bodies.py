@@ -2,7 +2,8 @@
 """The bodies of Swift's requests and answers that say more than an object."""
 
 import json
-from typing import Any, Iterable, List, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from cosbench.adaptors.core.operation_errors import OperationError
@@ -46,7 +47,7 @@ def check_deleted(data: bytes, wanted: int) -> None:
             done[0], wanted, status, str(errors)[:200]))
 
 
-def versions_of(data: bytes, name: str) -> List[str]:
+def versions_of(data: bytes, name: str) -> list[str]:
     """
     Return the ids of the versions of an object that have content.
 
@@ -60,14 +61,14 @@ def versions_of(data: bytes, name: str) -> List[str]:
             and not str(each.get('content_type')).startswith(_MARKER)]
 
 
-def names_of(data: bytes) -> List[str]:
+def names_of(data: bytes) -> list[str]:
     """Return the names that a listing of a container has."""
     return [each['name'] for each in _parsed(data, list)
             if isinstance(each, dict) and isinstance(each.get('name'), str)]
 
 
 def manifest(container: str,
-             segments: Sequence[Tuple[str, str, int]]) -> bytes:
+             segments: Sequence[tuple[str, str, int]]) -> bytes:
     """
     Return the manifest of a static large object.
 

@@ -2,16 +2,11 @@
 """Which driver gets which workers of a work, and what a lost one leaves."""
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from re import Match
 from typing import (
-    Callable,
-    Iterable,
-    List,
-    Match,
-    Optional,
     Protocol,
-    Sequence,
-    Tuple,
     TypeVar,
 )
 
@@ -54,7 +49,7 @@ _D = TypeVar('_D', bound=_HasAddress)
 _T = TypeVar('_T')
 
 
-def addresses(texts: Iterable[str]) -> Tuple[Address, ...]:
+def addresses(texts: Iterable[str]) -> tuple[Address, ...]:
     """
     Return the driver processes that a command line names.
 
@@ -64,7 +59,7 @@ def addresses(texts: Iterable[str]) -> Tuple[Address, ...]:
         ``name-2``, ...
     :raises ConfigError: for what is malformed, or named twice
     """
-    found: List[Address] = []
+    found: list[Address] = []
     for number, text in enumerate(texts, 1):
         match = _ADDRESS.fullmatch(text)
         if match is None:
@@ -79,7 +74,7 @@ def addresses(texts: Iterable[str]) -> Tuple[Address, ...]:
 
 
 def _processes(text: str, match: Match[str],
-               group: str) -> List[Address]:
+               group: str) -> list[Address]:
     first = int(match['first'])
     last = int(match['last'] or first)
     if not 1 <= first <= last <= 65535 or last - first >= MAX_DRIVERS:
@@ -92,7 +87,7 @@ def _processes(text: str, match: Match[str],
                     url + str(port)) for port in range(first, last + 1)]
 
 
-def eligible(work: Work, drivers: Iterable[_D]) -> List[_D]:
+def eligible(work: Work, drivers: Iterable[_D]) -> list[_D]:
     """
     Return the drivers that may have workers of a work.
 
@@ -106,7 +101,7 @@ def eligible(work: Work, drivers: Iterable[_D]) -> List[_D]:
 
 
 def shares(first: int, count: int, drivers: Sequence[_T],
-           turn: int = 0) -> List[Tuple[_T, int, int]]:
+           turn: int = 0) -> list[tuple[_T, int, int]]:
     """
     Share workers out to drivers.
 
@@ -135,7 +130,7 @@ class Progress:
 
 
 def inherited(mission: Mission, work: Work, progress: Progress,
-              elapsed: float) -> Optional[Mission]:
+              elapsed: float) -> Mission | None:
     """
     Return what others must do of a mission whose driver was lost.
 
@@ -165,15 +160,15 @@ def inherited(mission: Mission, work: Work, progress: Progress,
                    volume=volume)
 
 
-def _left(own: Optional[int], total: int, work: Work, mission: Mission,
-          used: int) -> Optional[int]:
+def _left(own: int | None, total: int, work: Work, mission: Mission,
+          used: int) -> int | None:
     if own is not None:
         return max(0, own - used)
     return remaining(total, work.workers, mission.first, mission.count, used)
 
 
 def split(mission: Mission, drivers: Sequence[_D], turn: int,
-          name: Callable[[_D], str]) -> List[Tuple[_D, Mission]]:
+          name: Callable[[_D], str]) -> list[tuple[_D, Mission]]:
     """
     Split a mission over drivers.
 
@@ -183,7 +178,7 @@ def split(mission: Mission, drivers: Sequence[_D], turn: int,
     :param name: a function that returns a new id for a driver's mission
     :returns: each driver that gets workers, with its own mission
     """
-    parts: List[Tuple[_D, Mission]] = []
+    parts: list[tuple[_D, Mission]] = []
     used = 0
     for driver, first, count in shares(
             mission.first, mission.count, drivers, turn):
@@ -196,8 +191,8 @@ def split(mission: Mission, drivers: Sequence[_D], turn: int,
     return parts
 
 
-def _portion(total: Optional[int], workers: int, begin: int,
-             count: int) -> Optional[int]:
+def _portion(total: int | None, workers: int, begin: int,
+             count: int) -> int | None:
     if total is None:
         return None
     return sum(division.part(total, workers, index)[1]

@@ -9,16 +9,8 @@ order in which the workers come.
 """
 
 import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import (
-    Callable,
-    Dict,
-    Iterator,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
 
 from cosbench.workload.division import Share
 from cosbench.workload.model import Division, Names, Operation, OperationType
@@ -28,12 +20,12 @@ from cosbench.workload.selectors import Picker, Selector, Sizes, uniform
 from cosbench.workload.walking import walk
 
 #: First and last byte of a range, or None; the number of a part, or None.
-PieceOf = Tuple[Optional[Tuple[int, int]], Optional[int]]
+PieceOf = tuple[tuple[int, int] | None, int | None]
 #: The special works whose operations go through containers only.
 WALKS_CONTAINERS = (OperationType.INIT, OperationType.DISPOSE)
 
 
-def seed_of(seed: int, *place: Union[int, str]) -> int:
+def seed_of(seed: int, *place: int | str) -> int:
     """
     Return the seed of one of many random generators.
 
@@ -66,7 +58,7 @@ class Counters:
     """The counters that the workers of a mission share."""
 
     def __init__(self) -> None:
-        self._counters: Dict[Tuple[str, str], Iterator[int]] = {}
+        self._counters: dict[tuple[str, str], Iterator[int]] = {}
 
     def get(self, operation: Operation, key: str) -> Iterator[int]:
         """
@@ -107,10 +99,10 @@ class Choices:
             rng, counters.get(operation, 'sizes'))
         self.piece = operation.piece and self._pieces(operation.piece)
         #: Returns the path of a file, for filewrite; set by who knows them.
-        self.path: Optional[Callable[[], str]] = None
+        self.path: Callable[[], str] | None = None
 
-    def _names(self, key: str, names: Optional[Names],
-               division: Division) -> Optional[Callable[[], str]]:
+    def _names(self, key: str, names: Names | None,
+               division: Division) -> Callable[[], str] | None:
         if names is None:
             return None
         name = names.name
@@ -120,7 +112,7 @@ class Choices:
         return lambda: name(pick())
 
     def _pieces(self, piece: Piece) -> Callable[[], PieceOf]:
-        def picker(of: Union[Selector, Sizes], key: str) -> Picker:
+        def picker(of: Selector | Sizes, key: str) -> Picker:
             return of.picker(self._rng, self._counters.get(
                 self._operation, key))
         if piece.part is not None:
@@ -137,7 +129,7 @@ class Choices:
 
 
 def targets(operation: Operation,
-            share: Share) -> Iterator[Tuple[str, Optional[str]]]:
+            share: Share) -> Iterator[tuple[str, str | None]]:
     """
     Yield what one worker of a special work goes through, each thing once.
 

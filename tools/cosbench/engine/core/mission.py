@@ -9,7 +9,7 @@ refuses. Its JSON is described in ``PROTOCOL.md``.
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Annotated, Any, List, Optional, Tuple
+from typing import Annotated, Any
 
 from cosbench.errors import ConfigError
 from cosbench.workload.division import part, quota
@@ -61,7 +61,7 @@ _ORDERS = {OperationType.PREPARE: (Step.CONTAINERS, Step.MAIN),
            OperationType.CLEANUP: (Step.MAIN, Step.CONTAINERS)}
 
 
-def steps(work: Work) -> Tuple[Step, ...]:
+def steps(work: Work) -> tuple[Step, ...]:
     """
     Return the steps of a work, in their order.
 
@@ -74,7 +74,7 @@ def steps(work: Work) -> Tuple[Step, ...]:
     return (Step.MAIN,)
 
 
-def operations(work: Work, step: Step) -> Tuple[Operation, ...]:
+def operations(work: Work, step: Step) -> tuple[Operation, ...]:
     """
     Return what is done in a step of a work.
 
@@ -87,7 +87,7 @@ def operations(work: Work, step: Step) -> Tuple[Operation, ...]:
     return (_on_containers(work.operations[0]),)
 
 
-def rows(work: Work, step: Step) -> Tuple[Operation, ...]:
+def rows(work: Work, step: Step) -> tuple[Operation, ...]:
     """
     Return what results have figures of.
 
@@ -97,7 +97,7 @@ def rows(work: Work, step: Step) -> Tuple[Operation, ...]:
         id, the parts of its uploads and its requests to each endpoint,
         which are counted in the operation, too
     """
-    found: List[Operation] = []
+    found: list[Operation] = []
     places = [place_of(each) for each in endpoints(work.storage.config)]
     for each in operations(work, step):
         found.append(each)
@@ -110,7 +110,7 @@ def rows(work: Work, step: Step) -> Tuple[Operation, ...]:
     return tuple(found)
 
 
-def endpoint_rows(operation: str, count: int) -> List[Tuple[str, ...]]:
+def endpoint_rows(operation: str, count: int) -> list[tuple[str, ...]]:
     """
     Return the rows that count the requests to each endpoint.
 
@@ -154,8 +154,8 @@ class Mission(Record, exact=True):
     #: Seconds of the work's time that were over when this begins.
     elapsed: Annotated[float, Between(0, MAX_WORKERS)] = 0.0
     #: What is left for these workers together; None: each its own quota.
-    operations: Optional[_Long] = None
-    volume: Optional[_Long] = None
+    operations: _Long | None = None
+    volume: _Long | None = None
     lease: Lease = 60.0
 
     def share(self, first: int, count: int, **changed: Any) -> 'Mission':
@@ -182,15 +182,15 @@ class Mission(Record, exact=True):
         return Quota(self._left(self.operations, own.operations, index),
                      self._left(self.volume, own.volume, index))
 
-    def _left(self, total: Optional[int], own: Optional[int],
-              index: int) -> Optional[int]:
+    def _left(self, total: int | None, own: int | None,
+              index: int) -> int | None:
         if total is None:
             return own
         return part(total, self.count, index)[1]
 
 
 def remaining(total: int, workers: int, first: int, count: int,
-              used: int) -> Optional[int]:
+              used: int) -> int | None:
     """
     Return what the workers of a lost driver have left of a total.
 

@@ -2,7 +2,6 @@
 """The states of a mission on a driver, and which may follow which."""
 
 from enum import Enum
-from typing import Dict, Set
 
 
 class MissionState(Enum):
@@ -29,7 +28,7 @@ class MissionState(Enum):
 
 _S = MissionState
 #: State -> those that may follow it.
-FOLLOWERS: Dict[MissionState, Set[MissionState]] = {
+FOLLOWERS: dict[MissionState, set[MissionState]] = {
     _S.AUTHING: {_S.READY, _S.FAILED, _S.CANCELLED},
     _S.READY: {_S.LAUNCHING, _S.FAILED, _S.CANCELLED},
     _S.LAUNCHING: {_S.RUNNING, _S.FAILED, _S.CANCELLED},

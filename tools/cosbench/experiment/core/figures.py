@@ -5,8 +5,8 @@ Response times are counted from when each operation was due: in a closed
 loop from its start, which is the same.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from cosbench.measure.drivers import strains
 from cosbench.measure.result import OperationResult, Result, WorkResult
@@ -21,21 +21,21 @@ class Figure:
     name: str
     #: What reports call it, with its unit.
     words: str
-    read: Callable[[Metrics], Optional[float]]
+    read: Callable[[Metrics], float | None]
     more_is_better: bool = False
     #: Whether the values of several runs are counted together: what
     #: happened once in ten runs has happened.
     counted: bool = False
 
 
-def _time(attribute: str) -> Callable[[Metrics], Optional[float]]:
-    def read(metrics: Metrics) -> Optional[float]:
-        found: Optional[Latency] = metrics.intended
+def _time(attribute: str) -> Callable[[Metrics], float | None]:
+    def read(metrics: Metrics) -> float | None:
+        found: Latency | None = metrics.intended
         return None if found is None else float(getattr(found, attribute))
     return read
 
 
-FIGURES: Dict[str, Figure] = {each.name: each for each in (
+FIGURES: dict[str, Figure] = {each.name: each for each in (
     Figure('throughput', 'operations/s', lambda found: found.throughput,
            True),
     Figure('bandwidth', 'bytes/s', lambda found: found.bandwidth, True),
@@ -68,10 +68,10 @@ class Run:
     id: str = ''
     state: str = 'finished'
     #: What made the drivers, and not the storage, the limit; none: nothing.
-    limits: Tuple[str, ...] = ()
-    warnings: Tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     #: Unix seconds; None: not known.
-    started: Optional[float] = None
+    started: float | None = None
 
     @classmethod
     def of(cls, result: Result, also_special: bool = False) -> 'Run':
@@ -96,7 +96,7 @@ class Run:
 
     @classmethod
     def parts(cls, result: Result
-              ) -> Dict[str, Tuple[WorkResult, OperationResult]]:
+              ) -> dict[str, tuple[WorkResult, OperationResult]]:
         """
         Return the operations of a result.
 
@@ -104,7 +104,7 @@ class Run:
         :returns: whole name -> its work, and itself; of those that
             are called the same, all but the first with a number
         """
-        found: Dict[str, Tuple[WorkResult, OperationResult]] = {}
+        found: dict[str, tuple[WorkResult, OperationResult]] = {}
         for stage in result.stages:
             for work in stage.works:
                 if work.type == WorkType.DELAY.value:
@@ -117,7 +117,7 @@ class Run:
                     found[_numbered(name, number)] = work, operation
         return found
 
-    def value(self, figure: str, operation: str) -> Optional[float]:
+    def value(self, figure: str, operation: str) -> float | None:
         """
         Return a figure.
 
@@ -130,7 +130,7 @@ class Run:
 
 
 def counted(figure: str, operation: str, runs: Sequence[Run]
-            ) -> Optional[float]:
+            ) -> float | None:
     """
     Return a figure that several runs have together.
 
@@ -155,7 +155,7 @@ def _numbered(name: str, number: int) -> str:
 Runs = Mapping[str, Sequence[Run]]
 
 
-def common_operations(runs: Runs) -> List[str]:
+def common_operations(runs: Runs) -> list[str]:
     """
     Return the operations that all runs have.
 

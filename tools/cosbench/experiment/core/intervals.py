@@ -7,9 +7,9 @@ paired by round.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import List, Optional, Sequence, Tuple
 
 #: Steps of the continued fraction, and of the search for a quantile.
 _STEPS, _HALVINGS = 300, 200
@@ -27,7 +27,7 @@ class Mean:
     freedom: float
 
     def interval(self, confidence: float
-                 ) -> Optional[Tuple[float, float]]:
+                 ) -> tuple[float, float] | None:
         """
         Return the confidence interval of the mean.
 
@@ -159,7 +159,7 @@ def _nonzero(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
 
 
-def certain(chances: Sequence[float], confidence: float) -> List[bool]:
+def certain(chances: Sequence[float], confidence: float) -> list[bool]:
     """
     Return which of several differences are more than chance (Holm).
 

@@ -8,14 +8,14 @@ was interrupted goes on as it would have.
 """
 
 import hashlib
-from typing import List, Sequence
+from collections.abc import Sequence
 
 #: Bits of a digest that are too many for the seed of a run, which has 53.
 _SPARE = 256 - 53
 
 
 def order(seed: int, round_: int, configurations: Sequence[str]
-          ) -> List[str]:
+          ) -> list[str]:
     """
     Return the order of a round.
 

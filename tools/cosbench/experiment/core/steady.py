@@ -8,7 +8,7 @@ concluded of a configuration is across runs.
 """
 
 import math
-from typing import List, Optional, Sequence
+from collections.abc import Sequence
 
 from cosbench.experiment.core.intervals import of_one
 from cosbench.measure.interval import Interval
@@ -19,7 +19,7 @@ LEAST_INTERVALS = 2 * BATCHES
 
 
 def width(intervals: Sequence[Interval], confidence: float
-          ) -> Optional[float]:
+          ) -> float | None:
     """
     Return how well throughput and mean time of an operation are known.
 
@@ -40,7 +40,7 @@ def width(intervals: Sequence[Interval], confidence: float
     return max(_share(values, confidence) for values in (counts, times))
 
 
-def _batches(intervals: Sequence[Interval]) -> List[Sequence[Interval]]:
+def _batches(intervals: Sequence[Interval]) -> list[Sequence[Interval]]:
     # The same length each; what is left over is at the begin.
     length = len(intervals) // BATCHES
     first = len(intervals) - BATCHES * length
