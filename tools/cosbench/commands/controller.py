@@ -24,8 +24,9 @@ def add(name, command):
         '--archive', metavar='DIRECTORY', default='archive',
         help='where runs and their reports go; default: %(default)s')
     command.add_argument(
-        '--experiments', metavar='DIRECTORY', help='has directories of '
-        'cosbench experiment, which the console shows')
+        '--experiments', metavar='DIRECTORY', default='experiments',
+        help='has directories of experiments, which the console shows and '
+        'conducts; default: %(default)s')
     command.add_argument(
         '--secret-file', metavar='FILE', help='has the secret that '
         'controller and drivers share; default: $' + SECRET)

@@ -20,6 +20,7 @@ from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
 from cosbench.driver.secret import client_tls, server_tls
 from cosbench.driver.slow_clients import SlowClients
+from cosbench.experiment.hosted import Hosted
 
 log = logging.getLogger('cosbench.controller')
 
@@ -43,8 +44,8 @@ class Options:
     driver_authority: str | None = None
     #: ``Target`` objects: storage nodes.
     watched: Sequence = ()
-    #: Has the directories of experiments; None: none are shown.
-    experiments: str | None = None
+    #: Has the directories of experiments.
+    experiments: str = 'experiments'
 
 
 async def serve(options, out=sys.stdout):
@@ -65,8 +66,8 @@ async def serve(options, out=sys.stdout):
             for each in options.drivers], options.policy,
             options.watched)
         await controller.open()
-        app = site.application(controller, options.token,
-                               experiments=options.experiments)
+        hosted = Hosted(controller, options.experiments)
+        app = site.application(controller, options.token, hosted)
         slow = SlowClients(app)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
@@ -80,6 +81,7 @@ async def serve(options, out=sys.stdout):
             log.info('listening on %s:%d', options.host, port)
             async with slow.watched(runner):
                 await stop.wait()
+                await hosted.close()
                 await controller.close()
         finally:
             worker.cancel()

@@ -64,17 +64,17 @@ class Wanted:
             self.state in ('', headline['state'])
 
 
-def application(controller, token, gate=None, experiments=None):
+def application(controller, token, hosted, gate=None):
     """
     Return the application of the controller's port.
 
     :param controller: a ``Controller``
     :param token: bytes
-    :param experiments: the directory that has those of experiments, or None
+    :param hosted: its ``Hosted`` experiments
     :returns: the REST interface, which reads for sessions too, and the
         console
     """
-    console = Console(controller, gate or Gate(token), experiments)
+    console = Console(controller, gate or Gate(token), hosted)
     app = Api(controller, token, console.admits).application()
     console.add_routes(app.router)
     app.on_response_prepare.append(_protect)
@@ -92,12 +92,12 @@ class Console:
 
     :param controller: a ``Controller``
     :param gate: a ``Gate``
-    :param experiments: see ``application``
+    :param hosted: a ``Hosted``
     """
 
-    def __init__(self, controller, gate, experiments=None):
+    def __init__(self, controller, gate, hosted):
         self._controller = controller
-        self._experiments = ExperimentPages(experiments)
+        self._experiments = ExperimentPages(hosted, controller.drivers)
         self._gate = gate
         self._own = set()
 

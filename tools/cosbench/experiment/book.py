@@ -17,6 +17,7 @@ run again, under another id.
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import (
@@ -24,8 +25,10 @@ from typing import (
     Literal,
 )
 
+from cosbench import adaptors
 from cosbench.controller.run_store import Archive
-from cosbench.errors import ArchiveError, ConfigError
+from cosbench.document.reader import portable, read
+from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.experiment.core.figures import Run
 from cosbench.measure.limits import Count, Name, Text
 from swift_lightsync.common.files import open_locked, replace_file
@@ -87,6 +90,32 @@ class Plan(Record):
     @property
     def names(self) -> list[str]:
         return [each.name for each in self.configurations]
+
+
+def new_plan(named, drivers, warm_up, seed=None) -> Plan:
+    """
+    Make the plan of an experiment.
+
+    :param named: (name of a configuration, bytes of its document), the base
+        first
+    :param seed: None: a new one
+    :raises ConfigError: if one is no workload, or two are called the same
+    """
+    configurations = []
+    for name, data in named:
+        try:
+            # Refused before the first of many runs.
+            read(data, adaptors.installed())
+            configurations.append(Configuration(name[:40], portable(data)))
+        except WorkloadError as err:
+            raise ConfigError('%s: %s' % (name, err)) from None
+    names = [each.name for each in configurations]
+    if not 1 <= len(set(names)) == len(names) <= MOST_CONFIGURATIONS:
+        raise ConfigError('configurations %s: must be 1 to %d, each of '
+                          'another name: NAME=WORKLOAD gives one' % (
+                              ', '.join(names), MOST_CONFIGURATIONS))
+    return Plan(1, secrets.randbits(53) if seed is None else seed, drivers,
+                warm_up, tuple(configurations))
 
 
 def read_plan(directory) -> Plan:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs an experiment: round after round, until enough is known."""
 
+from cosbench.controller.run_store import Archive
 from cosbench.errors import ConfigError
 from cosbench.experiment.core.figures import common_operations
 from cosbench.experiment.core.judgement import check
 from cosbench.experiment.core.schedule import order, run_seed
 from cosbench.experiment.findings import Findings
 from cosbench.experiment.views import as_json, as_page
+from cosbench.measure.result import Result
 
 
 class RunFailed(Exception):
@@ -33,6 +35,7 @@ def conduct(book, aims, run, say):
         # Conditions may be others than when it was stopped.
         _check(book, aims, plan.warm_up)
     found = Findings(plan, aims, book.rounds())
+    _put(book, found)
     while not found.is_enough:
         places = order(plan.seed, number, plan.names)
         is_new = False
@@ -52,6 +55,26 @@ def conduct(book, aims, run, say):
             say(_progress(found))
     _put(book, found)
     return found
+
+
+def elsewhere(path, fetch):
+    """
+    Return a function for ``conduct`` that has a controller do the runs.
+
+    :param path: of the experiment's archive, which gets them
+    :param fetch: a function of (document's bytes, seed) that returns the
+        result document, whose id is the controller's
+    """
+    def run(data, seed, begun):
+        archive = Archive(path)
+        try:
+            run_id = archive.new('remote')
+            begun(run_id)
+            archive.finish({**fetch(data, seed), 'id': run_id})
+            return Result.from_json(archive.load(run_id), 'result')
+        finally:
+            archive.close()
+    return run
 
 
 def _put(book, found):

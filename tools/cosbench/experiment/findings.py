@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cosbench.document.differences import Difference, differences
-from cosbench.experiment.book import Plan
+from cosbench.errors import ConfigError
+from cosbench.experiment.book import MOST_ROUNDS, Plan
 from cosbench.experiment.core.condition import Condition
 from cosbench.experiment.core.figures import Run
 from cosbench.experiment.core.judgement import (
@@ -28,6 +29,12 @@ class Aims:
     #: Half of an interval, as a share of the value.
     precision: float = 0.02
     confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.least <= self.most <= MOST_ROUNDS:
+            raise ConfigError(
+                'repeats=%d, at most %d: must be 2 to %d, and the second not '
+                'the less' % (self.least, self.most, MOST_ROUNDS))
 
 
 @dataclass(frozen=True)

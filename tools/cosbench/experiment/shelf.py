@@ -89,9 +89,7 @@ def _aims(directory):
     try:
         with open(os.path.join(directory, RESULT), 'rb') as source:
             found = json.loads(source.read(_MAX_RESULT))
-        texts = dict.fromkeys(each['condition']
-                              for each in found['conditions'])
-        return Aims(tuple(map(parse, texts)), int(found['least']),
+        return Aims(tuple(map(parse, found['asked'])), int(found['least']),
                     int(found['most']), float(found['precision']),
                     float(found['confidence']))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

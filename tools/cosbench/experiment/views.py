@@ -121,6 +121,7 @@ def as_json(found):
         'configurations': {name: [run.id for run in runs]
                            for name, runs in found.runs.items()},
         'limits': found.limits,
+        'asked': [each.text for each in found.aims.conditions],
         'conditions': [{
             'condition': each.condition,
             'configuration': each.configuration,

@@ -14,6 +14,7 @@ from cosbench.console.lockout import Lockout
 from cosbench.console.sessions import Sessions
 from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
+from cosbench.experiment.hosted import Hosted
 from tests.unit.cosbench import results
 from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.documents import reads
@@ -48,8 +49,11 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
         self.addCleanup(self.archive.close)
         self.clock = Clock()
         self.controller = Controller(self.archive, [])
-        server = TestServer(site.application(self.controller, TOKEN, Gate(
-            TOKEN, Sessions(self.clock), Lockout(self.clock))))
+        self.hosted = Hosted(self.controller, place + '/experiments')
+        self.addAsyncCleanup(self.hosted.close)
+        server = TestServer(site.application(
+            self.controller, TOKEN, self.hosted,
+            Gate(TOKEN, Sessions(self.clock), Lockout(self.clock))))
         await server.start_server(ssl=self.tls)
         self.client = TestClient(
             server, cookie_jar=CookieJar(unsafe=True),
