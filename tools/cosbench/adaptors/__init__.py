@@ -8,7 +8,7 @@ and ``cosbench.storage``; a name of a built-in one stays the built-in one's.
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from cosbench.adaptors.endpoints import Endpoints
+from cosbench.adaptors.base import Storage
 from cosbench.errors import ConfigError
 from cosbench.workload import inheritance
 from cosbench.workload.config import Config
@@ -20,8 +20,8 @@ BUILT_IN = {
     'auth': {
         'none': _HERE + 'none:NoneAuth',
         'mock': _HERE + 'mock:MockAuth',
-        'swauth': _HERE + 'tempauth:TempAuth',
-        'tempauth': _HERE + 'tempauth:TempAuth',
+        'swauth': _HERE + 'http_auth:TempAuth',
+        'tempauth': _HERE + 'http_auth:TempAuth',
         'keystone': _HERE + 'keystone:Keystone',
         'token': _HERE + 'none:TokenAuth',
     },
@@ -94,3 +94,26 @@ def storage_of(auth, storage):
     return Endpoints([
         made(storage.config.over(Config([('endpoint', place)])), login)
         for place in places])
+
+
+class Endpoints(Storage):
+    """
+    Opens and closes the storages of all endpoints; workers ask each.
+
+    :param storages: a ``Storage`` for each endpoint
+    """
+
+    def __init__(self, storages):
+        self._storages = self.endpoints = tuple(storages)
+
+    @property
+    def resent(self):  # type: ignore[override]
+        return sum(int(each.resent) for each in self._storages)
+
+    async def open(self):
+        for each in self._storages:
+            await each.open()
+
+    async def close(self):
+        for each in self._storages:
+            await each.close()

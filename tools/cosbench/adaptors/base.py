@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cosbench.adaptors.core.operation_errors import OperationError
-from cosbench.adaptors.http1.clock import clock
+from cosbench.adaptors.http1.connection import clock
 
 __all__ = ['Auth', 'Credentials', 'OperationError', 'Storage', 'Transfer',
            'WHOLE', 'Want', 'clock']

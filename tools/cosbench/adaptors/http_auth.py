@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the auths that ask a server have in common."""
+"""Auths that ask a server: what all have in common, and tempauth."""
 
-from cosbench.adaptors.base import Auth
+from cosbench.adaptors.base import Auth, Credentials
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1 import header_lines, parse_url
-from cosbench.adaptors.settings import Connector
+from cosbench.adaptors.settings import Connector, one_line
 from cosbench.errors import ConfigError
 
 #: Bytes of an answer to a login.
@@ -97,3 +97,26 @@ def header(response, *names):
         if value:
             return value.decode('utf8', 'replace')
     return None
+
+
+class TempAuth(HttpAuth):
+    """
+    Logs in with user and key in headers.
+
+    :param config: username, password, auth_url; see ``HttpAuth``
+    """
+
+    def __init__(self, config):
+        super().__init__(config)
+        self._headers = (('X-Auth-User', one_line(config, 'username')),
+                         ('X-Auth-Key', one_line(config, 'password')))
+
+    async def login(self):
+        response, _ = await self.ask(
+            b'GET', self._url.path or '/', self._headers)
+        token = header(response, b'x-auth-token', b'x-storage-token')
+        url = header(response, b'x-storage-url')
+        if not token or not url:
+            raise self.refusal('the answer lacks X-Auth-Token or '
+                               'X-Storage-Url')
+        return Credentials(token, url)

@@ -6,7 +6,7 @@ COSBench's are ``timeout`` (milliseconds) and, in some of its adaptors,
 """
 
 from cosbench.adaptors.http1 import Client
-from cosbench.adaptors.http1.tls import trust
+from cosbench.adaptors.http1.url import trust
 from cosbench.errors import ConfigError
 from cosbench.workload.config import REQUIRED
 

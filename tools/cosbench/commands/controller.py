@@ -4,8 +4,7 @@
 from cosbench.commands import common_arguments
 from cosbench.commands.controller_process import Options, serve
 from cosbench.controller.core.plan import FORM, addresses
-from cosbench.controller.core.policy import Policy
-from cosbench.controller.core.workload_states import OnLoss
+from cosbench.controller.core.workload_states import OnLoss, Policy
 from cosbench.driver.process import run
 from cosbench.driver.secret import SECRET, TOKEN, secret
 

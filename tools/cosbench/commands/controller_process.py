@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from cosbench.console import site
-from cosbench.controller.core.policy import Policy
+from cosbench.controller.core.workload_states import Policy
 from cosbench.controller.driver_client import Driver
 from cosbench.controller.local import session
 from cosbench.controller.run_store import Archive

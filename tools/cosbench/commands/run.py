@@ -10,15 +10,18 @@ import sys
 from cosbench.commands import common_arguments
 from cosbench.commands.progress import Progress
 from cosbench.controller import local
-from cosbench.controller.core.policy import Policy
-from cosbench.controller.core.workload_states import OnLoss, WorkloadState
+from cosbench.controller.core.workload_states import (
+    OnLoss,
+    Policy,
+    WorkloadState,
+)
 from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
 from cosbench.document.reader import file_bytes
 from cosbench.document.validate import refuse_unknown_keys
 from cosbench.driver.process import run as run_loop
 from cosbench.errors import ConfigError
-from cosbench.experiment.run_end import Steady
+from cosbench.experiment.core.steady import Steady
 from swift_lightsync.common.files import replace_file
 
 

@@ -13,8 +13,7 @@ from cosbench.commands import common_arguments
 from cosbench.driver.process import run
 from cosbench.driver.secret import server_tls
 from cosbench.driver.slow_clients import SlowClients
-from cosbench.watch.agent import Sources, application, statsd
-from cosbench.watch.control_group import ControlGroup
+from cosbench.watch.agent import ControlGroup, Sources, application, statsd
 
 PORT = 19100
 

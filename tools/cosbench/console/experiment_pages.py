@@ -10,14 +10,15 @@ from urllib.parse import quote
 from aiohttp import web
 
 from cosbench.console.frame import (
+    Markup,
     alert,
     field,
     form,
     frame,
     page,
     table,
+    tag,
 )
-from cosbench.console.markup import Markup, tag
 from cosbench.console.submission import sent_document
 from cosbench.errors import ArchiveError, ConfigError
 from cosbench.experiment.book import new_plan

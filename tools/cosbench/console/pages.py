@@ -3,8 +3,16 @@
 
 from urllib.parse import urlencode
 
-from cosbench.console.frame import alert, field, form, frame, table
-from cosbench.console.markup import Markup, join, tag
+from cosbench.console.frame import (
+    Markup,
+    alert,
+    field,
+    form,
+    frame,
+    join,
+    table,
+    tag,
+)
 from cosbench.controller.core.workload_states import WorkloadState
 from cosbench.reports.numbers import moment
 

@@ -12,10 +12,9 @@ from cosbench.controller.driver_client import (
     NoAnswer,
     RequestDenied,
 )
-from cosbench.engine.core.mission_states import MissionState
-from cosbench.measure.drivers import WorkDriver
+from cosbench.engine.core.mission import MissionState
+from cosbench.measure.drivers import Stragglers, WorkDriver
 from cosbench.measure.limits import MAX_OPERATIONS, Count
-from cosbench.measure.stragglers import Stragglers
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 from swift_lightsync.common.records import (

@@ -18,10 +18,8 @@ from cosbench.controller.core.workload_states import OnLoss, StageState
 from cosbench.controller.driver_client import DriverLost, RequestDenied
 from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
-from cosbench.engine.core.mission import Mission, Step, steps
-from cosbench.engine.core.mission_states import MissionState
-from cosbench.measure.drivers import strains
-from cosbench.measure.stragglers import Stragglers
+from cosbench.engine.core.mission import Mission, MissionState, Step, steps
+from cosbench.measure.drivers import Stragglers, strains
 from cosbench.workload.pacing import pace
 
 #: Seconds from the last word to the start, at least.

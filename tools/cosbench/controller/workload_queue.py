@@ -10,8 +10,7 @@ import time
 from cosbench import adaptors
 from cosbench.controller import live
 from cosbench.controller import result_document as documents
-from cosbench.controller.core.policy import Policy
-from cosbench.controller.core.workload_states import WorkloadState
+from cosbench.controller.core.workload_states import Policy, WorkloadState
 from cosbench.controller.entry import Entry, brief
 from cosbench.controller.journal import NAME, journal
 from cosbench.controller.json_parts import dumps

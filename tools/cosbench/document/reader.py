@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the bytes of a workload document to its workload.
+"""From the bytes of a workload document to its workload, and back to XML.
 
 COSBench's published files have ``<placeholder>`` text in attributes, which
 XML does not allow; here ``<`` in a quoted attribute stands for itself.
@@ -13,6 +13,7 @@ import os
 import re
 from dataclasses import dataclass
 from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 from cosbench.errors import ConfigError, Problem, WorkloadError
 from cosbench.workload.build import build
@@ -217,3 +218,28 @@ class _Tree:
     def _doctype(self, name, system, public, internal):
         raise _refusal(self._parser.CurrentLineNumber, 'a document type '
                        'declaration (DOCTYPE) is not allowed')
+
+
+def text(element):
+    """
+    Write elements as XML.
+
+    :param element: an ``Element``
+    :returns: XML that ``reader.parse`` makes the same element of, but for
+        lines and comments
+    """
+    return '\n'.join(_lines(element, 0)) + '\n'
+
+
+def _lines(element, depth):
+    indent = '  ' * depth
+    head = indent + '<' + ' '.join([element.tag] + [
+        '%s=%s' % (key, quoteattr(value))
+        for key, value in element.attributes.items()])
+    if not element.children:
+        yield head + '/>'
+        return
+    yield head + '>'
+    for child in element.children:
+        yield from _lines(child, depth + 1)
+    yield '%s</%s>' % (indent, element.tag)

@@ -11,10 +11,14 @@ from typing import Any
 from cosbench import adaptors
 from cosbench.document.reader import read
 from cosbench.driver.signed_server import Failure, application
-from cosbench.driver.trigger_requests import TriggerRequests
+from cosbench.driver.triggers import TriggerRequests
 from cosbench.engine import upload_files
-from cosbench.engine.core.mission import Mission, find, operations
-from cosbench.engine.core.mission_states import MissionState
+from cosbench.engine.core.mission import (
+    Mission,
+    MissionState,
+    find,
+    operations,
+)
 from cosbench.engine.mission_run import MissionRun
 from cosbench.engine.request_log import RequestLog
 from cosbench.errors import ConfigError

@@ -18,12 +18,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from cosbench.adaptors.base import OperationError
-from cosbench.engine.core.mission import operations, rows
-from cosbench.engine.core.mission_states import FOLLOWERS, MissionState
+from cosbench.engine.core.mission import (
+    FOLLOWERS,
+    MissionState,
+    operations,
+    rows,
+)
 from cosbench.engine.core.window import Window
 from cosbench.engine.driver_load import Health
 from cosbench.engine.recording import Recording
-from cosbench.engine.workers import workers
+from cosbench.engine.worker import workers
 from cosbench.errors import ConfigError
 
 #: Seconds.
@@ -152,10 +156,11 @@ class MissionRun:
         """
         if self.sequence <= after:
             return None
+        now = self._ended or time.monotonic()
         return {
             **self.recording.report(),
-            'elapsed': self._elapsed(),
-            'counted': self._counted(),
+            'elapsed': now - self.window.origin,
+            'counted': self.window.counted_until(now),
             'aborted': self._aborted,
             'resent': self._storage.resent,
             'health': self._health.to_json(),
@@ -275,12 +280,6 @@ class MissionRun:
     def _note(self):
         self.recording.note()
         self._changed.set()
-
-    def _elapsed(self):
-        return (self._ended or time.monotonic()) - self.window.origin
-
-    def _counted(self):
-        return self.window.counted_until(self._ended or time.monotonic())
 
     def _enter(self, state):
         if state not in FOLLOWERS[self.state]:

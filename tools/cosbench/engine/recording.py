@@ -8,8 +8,8 @@ the controller has confirmed.
 import time
 
 from cosbench.engine.core.mission import PART_ROW
+from cosbench.measure.drivers import Stragglers
 from cosbench.measure.sample import Sample
-from cosbench.measure.stragglers import Stragglers
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 

@@ -7,8 +7,7 @@ from typing import Any
 from cosbench.experiment.core.figures import FIGURES
 from cosbench.experiment.core.judgement import Answer
 from cosbench.reports.compare_views import to_base, value, verdict
-from cosbench.reports.lines import aligned
-from cosbench.reports.numbers import NOTHING, moment, short
+from cosbench.reports.numbers import NOTHING, aligned, moment, short
 from cosbench.reports.page import (
     contents,
     figure,

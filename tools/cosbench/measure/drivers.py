@@ -3,6 +3,8 @@
 
 A process runs several works at the same time, one after the other, or both:
 its figures are those of the time in which it had workers of this one.
+Operations that begin in the run time and end after it count in no figure;
+but a run whose last ones hang has to tell of it.
 """
 
 from collections.abc import Sequence
@@ -65,3 +67,19 @@ def _worst(values: dict[str, float]) -> tuple[str, float, str]:
     more = len(values) - 1
     return 'driver ' + name, values[name], \
         ', and %d more like it' % more if more else ''
+
+
+@dataclass(frozen=True)
+class Stragglers(Record, exact=True):
+    """How many such operations a work had; sums merge."""
+
+    operations: Count = 0
+    #: Of these.
+    failed: Count = 0
+    #: After the run time, when the last one ended.
+    seconds: Annotated[float, Between(0, 1e12)] = 0.0
+
+    def __add__(self, other: 'Stragglers') -> 'Stragglers':
+        return Stragglers(self.operations + other.operations,
+                          self.failed + other.failed,
+                          max(self.seconds, other.seconds))

@@ -15,14 +15,16 @@ from typing import (
     Any,
 )
 
-from cosbench.measure.buckets import bounds_of, bucket_of, rank
 from cosbench.measure.hdr_format import (
     HALF,
     LEAST,
     MAX_TEXT,
     MOST,
+    bounds_of,
+    bucket_of,
     decoded,
     encoded,
+    rank,
 )
 from cosbench.measure.limits import Count
 from swift_lightsync.common.record_codecs import Codec

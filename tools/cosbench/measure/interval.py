@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cosbench.measure.buckets import bounds_of, bucket_of, rank
-from cosbench.measure.hdr_format import MOST
+from cosbench.measure.hdr_format import MOST, bounds_of, bucket_of, rank
 from cosbench.measure.histogram import microseconds
 from cosbench.measure.sample import Sample
 from swift_lightsync.common.record_limits import refusal

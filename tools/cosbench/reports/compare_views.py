@@ -4,8 +4,7 @@
 from dataclasses import asdict
 
 from cosbench.reports.compare import figure_words
-from cosbench.reports.lines import aligned
-from cosbench.reports.numbers import NOTHING, ratio, short
+from cosbench.reports.numbers import NOTHING, aligned, ratio, short
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import both
 from swift_lightsync.common.text import printable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How reports write numbers and times."""
+"""How reports write numbers, times and, on a terminal, tables."""
 
 from datetime import datetime, timezone
 
@@ -58,3 +58,18 @@ def moment(when, zone=None, pattern='%Y-%m-%d %H:%M:%S'):
         return ''
     return datetime.fromtimestamp(when, timezone.utc).astimezone(
         zone).strftime(pattern)
+
+
+def aligned(rows, right=False):
+    """
+    Return a line for each row, its cells below those of the others.
+
+    :param rows: of cells, as text; each has as many
+    :param right: whether cells stand at the right of their column
+    :returns: lines, as a list
+    """
+    rows = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    put = str.rjust if right else str.ljust
+    return ['  '.join(put(cell, width) for cell, width
+                      in zip(row, widths)).rstrip() for row in rows]

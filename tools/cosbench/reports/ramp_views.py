@@ -5,8 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cosbench.measure.drivers import BUSY_PERCENT
-from cosbench.reports.lines import aligned
-from cosbench.reports.numbers import ratio, short, size
+from cosbench.reports.numbers import aligned, ratio, short, size
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import against_workers
 from swift_lightsync.common.text import printable

@@ -2,16 +2,20 @@
 """What ``cosbench watch`` tells of its host: a little of /proc, read only.
 
 Names and meaning are node_exporter's: where that runs, this is not needed.
+A node that is a control group (version 1 or 2) counts as one processor that
+can do what the group may use: all of the host's, or its quota.
 """
 
 import asyncio
 import os
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
+from cosbench.errors import ConfigError
 from cosbench.watch.core.server_timings import ServerTimings
 from swift_lightsync.common.openmetrics import CONTENT_TYPE, Family, exposition
 
@@ -165,3 +169,63 @@ async def statsd(port):
         yield timings
     finally:
         transport.close()
+
+
+_ROOT = '/sys/fs/cgroup'
+
+
+class ControlGroup:
+    """
+    A group of processes.
+
+    :param name: its path below the hierarchies, such as ``swift/node1``
+    :param root: where they are mounted
+    :raises ConfigError: if there is no such group
+    """
+
+    def __init__(self, name, root=_ROOT):
+        self._v2 = os.path.join(root, name)
+        self._v1 = os.path.join(root, 'cpuacct', name)
+        self._quota = os.path.join(root, 'cpu', name)
+        self._begun = time.monotonic()
+        if self._used() is None:
+            raise ConfigError.of('--cgroup', name, 'a control group of %s '
+                                 'with a processor controller' % root)
+
+    def _used(self):
+        """Return seconds of processors that its processes have used."""
+        text = _read(self._v1, 'cpuacct.usage')
+        if text:
+            return int(text) / 1e9
+        for line in _read(self._v2, 'cpu.stat').splitlines():
+            name, _, value = line.partition(' ')
+            if name == 'usage_usec':
+                return int(value) / 1e6
+        return None
+
+    def _cores(self):
+        """Return how many processors it may use at the same time."""
+        quota, _, period = _read(self._v2, 'cpu.max').partition(' ')
+        if not quota:
+            quota = _read(self._quota, 'cpu.cfs_quota_us')
+            period = _read(self._quota, 'cpu.cfs_period_us')
+        if quota.isdigit() and period.isdigit() and int(period):
+            return int(quota) / int(period)
+        return float(os.cpu_count() or 1)
+
+    def processors(self):
+        """Return the metric of its processors."""
+        used = (self._used() or 0.0) / self._cores()
+        passed = time.monotonic() - self._begun
+        return Family('node_cpu_seconds', 'counter', 'Seconds of all that '
+                      'the group may use, in each mode.').add(
+            used, cpu='all', mode='user').add(
+                passed - used, cpu='all', mode='idle')
+
+
+def _read(*path):
+    try:
+        with open(os.path.join(*path), encoding='ascii') as source:
+            return source.read().strip()
+    except OSError:
+        return ''

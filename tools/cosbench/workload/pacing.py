@@ -18,7 +18,7 @@ from enum import Enum
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
-from cosbench.workload.random_source import RandomSource
+from cosbench.workload.zipf import RandomSource
 
 MAX_RATE = 10 ** 6
 

@@ -28,8 +28,7 @@ from functools import cached_property
 from itertools import accumulate, count
 
 from cosbench.workload.division import Share
-from cosbench.workload.random_source import RandomSource
-from cosbench.workload.zipf import zipf
+from cosbench.workload.zipf import RandomSource, zipf
 
 #: The upper end of a range that names none.
 OPEN_END = 2 ** 31 - 1

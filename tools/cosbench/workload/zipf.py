@@ -8,11 +8,23 @@ the same for ten ranks and for 10 ** 15, and nothing is summed up before.
 
 from collections.abc import Callable
 from math import exp, expm1, log, log1p
-
-from cosbench.workload.random_source import RandomSource
+from typing import Protocol
 
 #: Below it the quotients of ``_expm1_over`` and ``_log1p_over`` are cut off.
 _SMALL = 1e-8
+
+
+class RandomSource(Protocol):
+    """The part of ``random.Random`` that is used here."""
+
+    def randrange(self, start: int, stop: int | None = None) -> int:
+        """Return an integer from start, or 0, to below the end."""
+
+    def expovariate(self, lambd: float) -> float:
+        """Return a number of the exponential distribution."""
+
+    def random(self) -> float:
+        """Return a number from 0 to below 1."""
 
 
 def _expm1_over(x: float) -> float:

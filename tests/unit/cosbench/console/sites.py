@@ -9,9 +9,7 @@ from aiohttp import CookieJar, FormData, TCPConnector
 from aiohttp.test_utils import TestClient, TestServer
 
 from cosbench.console import site
-from cosbench.console.gate import Gate
-from cosbench.console.lockout import Lockout
-from cosbench.console.sessions import Sessions
+from cosbench.console.gate import Gate, Lockout, Sessions
 from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
 from cosbench.experiment.hosted import Hosted

@@ -10,6 +10,7 @@ from math import sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cosbench.engine.core.choices import disjoint, walk
 from cosbench.errors import ConfigError
 from cosbench.workload.division import Share
 from cosbench.workload.selector_text import parse, parse_sizes
@@ -24,7 +25,6 @@ from cosbench.workload.selectors import (
     Uniform,
     Zipf,
 )
-from cosbench.workload.walking import disjoint, walk
 
 DRAWS = 20000
 

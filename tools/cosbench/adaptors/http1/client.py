@@ -16,11 +16,10 @@ import re
 import ssl
 from typing import Any
 
-from cosbench.adaptors.core.header_lines import header_lines
+from cosbench.adaptors.core.http_grammar import header_lines
 from cosbench.adaptors.core.http_response import Response
 from cosbench.adaptors.core.operation_errors import OperationError
-from cosbench.adaptors.http1.clock import clock
-from cosbench.adaptors.http1.connection import Connection
+from cosbench.adaptors.http1.connection import Connection, clock
 
 #: Seconds after which a connection that nobody uses is closed.
 IDLE = 30

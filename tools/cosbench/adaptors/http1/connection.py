@@ -7,10 +7,10 @@ is not sent, and the connection not used again.
 """
 
 import asyncio
+import time
 from typing import Any
 
 from cosbench.adaptors.core.operation_errors import OperationError
-from cosbench.adaptors.http1.clock import clock
 
 _CHUNK_END = b'\r\n'
 _LAST_CHUNK = b'0\r\n\r\n'
@@ -181,3 +181,8 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self):
         self._wake()
+
+
+#: Seconds. Not the event loop's clock: uvloop's stands still during an
+#: iteration and counts milliseconds.
+clock = time.monotonic
