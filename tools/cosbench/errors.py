@@ -23,7 +23,6 @@ class ConfigError(ValueError):
         :param key: the name of the setting
         :param value: its value, as it was written
         :param allowed: what it must be, as words that follow 'must be'
-        :returns: the error to raise
         """
         return cls('%s=%s: must be %s' % (key, shown(str(value)), allowed))
 

@@ -57,7 +57,6 @@ def _parser(wanted):
     Return the parser of all commands.
 
     :param wanted: the command whose arguments it knows, or None
-    :returns: an ``ArgumentParser``
     """
     parser = argparse.ArgumentParser(
         prog='cosbench', description='Benchmark object storage with '

@@ -7,7 +7,7 @@ import re
 import sys
 from contextlib import suppress
 
-from cosbench.commands import common_arguments, remote
+from cosbench.commands import common_arguments, remote, remote_runs
 from cosbench.commands.run import run_fully
 from cosbench.controller.driver_client import DriverLost
 from cosbench.document.reader import file_bytes
@@ -95,7 +95,7 @@ def main(args):
             refuse_unknown_keys(file_bytes(_named(each)[1]))
     try:
         if args.controller is not None:
-            args.drivers = remote.check(args)
+            args.drivers = remote_runs.check(args)
         book = Book(args.directory, _plan(args))
     except remote.CallFailed as err:
         print('cosbench: %s' % err, file=sys.stderr)
@@ -106,7 +106,7 @@ def main(args):
             book.directory, ', '.join(book.plan.names), book.plan.seed),
             file=sys.stderr)
         args.archive = book.archive
-        run = _runner if args.controller is None else remote.runner
+        run = _runner if args.controller is None else remote_runs.runner
         found = conduct(book, aims, run(args), lambda line: print(
             line, file=sys.stderr, flush=True))
     except (RunFailed, DriverLost, remote.CallFailed) as err:

@@ -19,7 +19,6 @@ def frame(title, content, session=None, here=None, script=None):
     :param session: the ``Session``; None: nobody has logged in
     :param here: path of the page in the navigation
     :param script: name of its module in ``static``
-    :returns: the page
     """
     head = tag(
         'head', tag('meta', charset='utf-8'),

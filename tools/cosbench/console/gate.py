@@ -90,7 +90,6 @@ class Gate:
         Return the fields of a form of the session's own.
 
         :param session: of who sent it
-        :returns: its fields
         :raises web.HTTPForbidden: if another site may have sent it
         """
         fields = await _fields(request)

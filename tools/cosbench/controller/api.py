@@ -43,7 +43,6 @@ def guard(token, admits):
 
     :param token: bytes
     :param admits: a function of a request: whether it may pass without it
-    :returns: a middleware that lets nobody else pass
     """
     @web.middleware
     async def check(request, handler):

@@ -19,7 +19,6 @@ def extended(fields, **parts):
 
     :param fields: a dict, not empty
     :param parts: further keys, whose values are texts that join to JSON
-    :returns: an iterator over texts that join to an object that has both
     """
     yield dumps(fields)[:-1]
     for key, texts in parts.items():
@@ -33,7 +32,6 @@ def array(items):
     Yield the JSON of a list.
 
     :param items: each texts that join to JSON
-    :returns: an iterator over texts that join to a list of them
     """
     yield '['
     for number, texts in enumerate(items):

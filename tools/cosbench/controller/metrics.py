@@ -18,7 +18,6 @@ def families(controller):
     Return the metrics of a controller.
 
     :param controller: a ``Controller``
-    :returns: ``Family`` objects
     """
     entries = [controller.entry(each) for each in controller.ids]
     running = [each.run for each in entries if each.run is not None]

@@ -46,7 +46,6 @@ def text(document, run):
     Return a result document as JSON.
 
     :param document: from ``begun``
-    :returns: the JSON of the document with its stages
     """
     return ''.join(with_stages(document, run, lambda work: extended(
         about(work), **work.measured.packed(operations_of(work.work)))))
@@ -58,7 +57,6 @@ def with_stages(fields, run, write):
 
     :param fields: of the workload
     :param write: a function of a ``WorkRun`` that returns texts, its JSON
-    :returns: texts, JSON of the fields and the run's stages
     """
     fields = {key: value for key, value in fields.items() if key != 'stages'}
     return extended(fields, stages=array(
@@ -72,7 +70,6 @@ def terminated(document, when):
 
     :param document: the last that is known of a run whose controller died
     :param when: unix seconds at which that was written
-    :returns: a document that says so
     """
     return {
         **document, 'state': 'terminated', 'stopped': when,
@@ -137,7 +134,6 @@ def about(run):
     Return what is said of a work but what was measured.
 
     :param run: a ``WorkRun``
-    :returns: what is said of a work but its operations and timeline
     """
     work = run.work
     return {

@@ -193,7 +193,6 @@ class Archive:
         """
         Return the document of a run.
 
-        :returns: the document
         :raises KeyError, ArchiveError: as ``read``
         """
         return self.read(run_id)[0]
@@ -215,7 +214,6 @@ class Archive:
         """
         Return a value that changes whenever the document does.
 
-        :returns: what is another when the document is
         :raises KeyError, ArchiveError: as ``read``
         """
         if run_id in self._unwritten:

@@ -278,7 +278,6 @@ class WorkRun:
         Yield warnings of what was asked for and not reached.
 
         :param done: operations that counted
-        :returns: texts on what was asked for and not reached
         """
         name, wanted = self.work.name, pace(self.work.config)
         if not done:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cosbench validate``: is this a workload, and what is in it?"""
+"""Whether a document is a workload, and what is in it."""
 
-import json
 from collections import Counter
 
 from cosbench import adaptors
@@ -66,40 +65,3 @@ def _finding(path, problems, found=None):
     return {'file': path, 'ok': found is not None, 'summary': found,
             'problems': [dict(zip(('line', 'kind', 'reason'), problem))
                          for problem in problems]}
-
-
-def _lines(finding):
-    for problem in finding['problems']:
-        place = '%s:%d' % (finding['file'], problem['line']) \
-            if problem['line'] else finding['file']
-        warning = 'warning: ' if problem['kind'] == 'warning' else ''
-        yield '%s: %s%s' % (place, warning, problem['reason'])
-    if finding['ok']:
-        found = finding['summary']
-        yield '%s: ok: %s: %d stages, %d works, at most %d workers, ' \
-            'operations %s; auth %s, storage %s' % (
-                finding['file'], found['name'], found['stages'],
-                found['works'], found['most_workers'],
-                ', '.join('%d %s' % (number, kind) for kind, number
-                          in found['operations'].items()),
-                ', '.join(found['auth']), ', '.join(found['storage']))
-
-
-def validate(paths, as_json, out, strict=False):
-    """
-    Check files, and print what was found.
-
-    :param paths: of documents
-    :param as_json: print one JSON list instead of lines
-    :param out: a text stream
-    :param strict: see ``check``
-    :returns: exit status: 0 if each is a workload, else 1
-    """
-    findings = [check(path, strict) for path in paths]
-    if as_json:
-        print(json.dumps(findings, indent=2), file=out)
-    else:
-        for finding in findings:
-            for line in _lines(finding):
-                print(line, file=out)
-    return 0 if all(finding['ok'] for finding in findings) else 1

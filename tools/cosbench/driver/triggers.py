@@ -59,7 +59,6 @@ def find(root, script):
 
     :param root: of ``directory``
     :param script: the name of a file
-    :returns: its path
     :raises ConfigError: if it is not directly there, or cannot be run
     """
     path = os.path.join(root, script)

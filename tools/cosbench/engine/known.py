@@ -42,7 +42,6 @@ class Known:
         :param place: container and name of the object
         :param which: a ``Version``
         :param rng: the worker's random generator
-        :returns: the id
         :raises OperationError: if the object has no version
         """
         ids = await self._ids(storage, place)

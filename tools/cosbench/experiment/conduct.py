@@ -130,7 +130,6 @@ def order(seed: int, round_: int, configurations: Sequence[str]
     :param seed: of the experiment
     :param round_: which, from 0
     :param configurations: their names
-    :returns: the names in the order in which they run
     """
     return sorted(configurations,
                   key=lambda name: _digest(seed, round_, 'order', name))
@@ -145,7 +144,6 @@ def run_seed(seed: int, round_: int) -> int:
 
     :param seed: of the experiment
     :param round_: which, from 0
-    :returns: the seed of its runs
     """
     return int.from_bytes(_digest(seed, round_, 'seed'), 'big') >> _SPARE
 

@@ -27,7 +27,6 @@ def bucket_of(value: int, half: int) -> int:
 
     :param value: a positive integer
     :param half: says how wide buckets are
-    :returns: the number
     """
     shift = value.bit_length() - half - 1
     return value if shift <= 0 else (shift << half) + (value >> shift)

@@ -177,7 +177,6 @@ class Interval:
 
         :param start: seconds from the origin to its begin
         :param seconds: how long it is
-        :returns: a point
         """
         count, due = self.count, self.due
         p99, p99_due = self.percentile(99), due.percentile(99)

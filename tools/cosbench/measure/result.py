@@ -98,7 +98,6 @@ class WorkResult(Record):
         Return the figures of an operation.
 
         :param operation: of this work
-        :returns: its figures
         """
         return Metrics.of(operation.tally, self.workers,
                           self.counted or self.runtime)

@@ -31,7 +31,6 @@ class Latency:
         Sum up the times of histograms.
 
         :param histograms: of which some have values
-        :returns: the figures of all together; None without values
         """
         histogram = _together([each for each in histograms if each.count])
         mean = histogram.mean
@@ -96,7 +95,6 @@ class Metrics:
         :param seconds: how long it was measured, which is its run time;
             None or 0, if its end was no time: from its first start to its
             last end
-        :returns: the figures
         """
         return cls.of_all([tally], workers, seconds)
 
@@ -111,7 +109,6 @@ class Metrics:
         :param tallies: of the operation
         :param workers: as of ``of``
         :param seconds: as of ``of``
-        :returns: the figures
         """
         count = sum(each.count for each in tallies)
         moved = sum(each.bytes for each in tallies)

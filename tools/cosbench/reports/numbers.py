@@ -66,7 +66,6 @@ def aligned(rows, right=False):
 
     :param rows: of cells, as text; each has as many
     :param right: whether cells stand at the right of their column
-    :returns: lines, as a list
     """
     rows = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows)]

@@ -44,7 +44,6 @@ def page(title, parts):
 
     :param title: as text
     :param parts: HTML
-    :returns: HTML
     """
     return '\n'.join((
         '<!DOCTYPE html>', '<html lang="en">', '<head>',

@@ -44,7 +44,6 @@ def run_page(result, zone=None):
 
     :param result: a ``Result``
     :param zone: a ``tzinfo`` of the times; None: the local one
-    :returns: HTML
     """
     return page('%s %s' % (result.id, result.name), sections(result, zone))
 

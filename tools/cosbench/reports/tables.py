@@ -46,7 +46,6 @@ def label(operation):
     Return what COSBench called an operation.
 
     :param operation: an ``OperationResult``
-    :returns: what COSBench called it: read, prepare-write
     """
     made = _MADE_OF.get(operation.type)
     return '%s-%s' % (operation.name, made) if made else operation.name

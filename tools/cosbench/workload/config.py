@@ -54,7 +54,6 @@ class Config(Mapping[str, str]):
 
         :param text: what stands in an attribute; None: nothing
         :param asked: see the class
-        :returns: the config
         """
         pairs, ignored = [], []
         for entry in (text or '').split(';'):
@@ -118,13 +117,9 @@ class Config(Mapping[str, str]):
     def parsed(self, key: str, parse: Parser,
                default: Any = REQUIRED) -> Any:
         """
-        Return what a function makes of the value of a key.
+        Return what a function makes of the value of a key, as ``text``.
 
-        :param key: the key, in any case
         :param parse: makes the value of the key and its text
-        :param default: as of ``text``
-        :returns: the value, or the default
-        :raises ConfigError: if the key is missing or its text is refused
         """
         if key not in self and default is not REQUIRED:
             return default
@@ -132,51 +127,24 @@ class Config(Mapping[str, str]):
 
     def integer(self, key: str, default: Any = REQUIRED, least: int = 0,
                 most: int = MAX_LONG) -> Any:
-        """
-        Return the value of a key as an integer.
-
-        :param key: the key, in any case
-        :param default: as of ``text``
-        :param least: the lowest integer that is allowed
-        :param most: the highest integer that is allowed
-        :returns: an int, or the default
-        :raises ConfigError: if it is no decimal integer in these bounds
-        """
+        """Return the value as an integer in these bounds, as ``text``."""
         return self.parsed(
             key, lambda key, text: integer(key, text, least, most), default)
 
     def fraction(self, key: str, default: Any = REQUIRED) -> Any:
-        """
-        Return the value of a key as a probability.
-
-        :param key: the key, in any case
-        :param default: as of ``text``
-        :returns: a float from 0 to 1, or the default
-        :raises ConfigError: if the value is none
-        """
+        """Return the value as a number from 0 to 1, as ``text``."""
         return self.parsed(key, fraction, default)
 
     def flag(self, key: str, default: Any = REQUIRED) -> Any:
-        """
-        Return the value of a key as a bool.
-
-        :param key: the key, in any case
-        :param default: as of ``text``
-        :returns: a bool, or the default
-        :raises ConfigError: if the value is none of ``FLAGS``
-        """
+        """Return the value as a bool, one of ``FLAGS``, as ``text``."""
         return self.parsed(key, flag, default)
 
     def choice(self, key: str, kind: type[_E],
                default: Any = REQUIRED) -> Any:
         """
-        Return the value of a key as a member of an Enum.
+        Return the value of a key as a member of an Enum, as ``text``.
 
-        :param key: the key, in any case
         :param kind: an Enum whose values are texts in lower case
-        :param default: as of ``text``
-        :returns: a member, or the default
-        :raises ConfigError: if the value is that of no member
         """
         return self.parsed(
             key, lambda key, text: choice(key, text, kind), default)

@@ -35,7 +35,6 @@ class Share:
         Return the worker's part of a whole.
 
         :param whole: all numbers
-        :returns: the part, which may be empty
         """
         offset, length = part(len(whole), self.workers, self.index)
         return whole[offset:offset + length]
@@ -47,7 +46,6 @@ class Share:
         Where there are more workers than elements, several share one.
 
         :param whole: all numbers, at least one
-        :returns: the worker's part, at least one number
         """
         workers = min(self.workers, len(whole))
         return Share(self.index % workers, workers).of(whole)

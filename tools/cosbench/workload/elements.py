@@ -77,7 +77,6 @@ class Findings:
         :param key: the name of the attribute
         :param parse: makes the value of the name and the text
         :param default: the value of an attribute that is absent or refused
-        :returns: what ``parse`` returns, or the default
         """
         if key in element.attributes:
             with self.of(element):

@@ -72,7 +72,6 @@ class Inheritance:
         :param element: of any tag
         :param children: of the element
         :param above: what it was handed itself
-        :returns: what those in it inherit
         """
         return Inherited(
             self.config(element).over(above.config),

@@ -214,7 +214,6 @@ class Work:
         Return what a worker may use: all quotas add up to the totals.
 
         :param worker: which, from 0
-        :returns: its quota
         """
         return Quota(quota(self.total_ops, self.workers, worker),
                      quota(self.total_bytes, self.workers, worker))

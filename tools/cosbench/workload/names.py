@@ -33,7 +33,6 @@ def printable(key: str, text: str) -> str:
 
     :param key: the name of the setting, for the error
     :param text: its value
-    :returns: the text
     :raises ConfigError: if it has some
     """
     if _CONTROL.search(text):
@@ -65,7 +64,6 @@ def containers(config: Config) -> Names:
     Return the names that containers, cprefix and csuffix give.
 
     :param config: all that an operation inherits
-    :returns: the names of containers
     :raises ConfigError: if one of them could not be a container's
     """
     return _names(config, 'containers', 'mycontainers', MAX_CONTAINER,
@@ -77,7 +75,6 @@ def objects(config: Config) -> Names:
     Return the names that objects, oprefix and osuffix give.
 
     :param config: all that an operation inherits
-    :returns: the names of objects
     :raises ConfigError: if one of them could not be an object's
     """
     return _names(config, 'objects', 'myobjects', MAX_OBJECT, _no_dots)
@@ -126,7 +123,6 @@ def directory(key: str, text: str) -> str:
 
     :param key: the name of the setting, for the error
     :param text: the directory
-    :returns: the text
     :raises ConfigError: if it is empty, or leads elsewhere
     """
     if not text:
@@ -141,7 +137,6 @@ def trigger(key: str, text: str) -> Trigger:
 
     :param key: the name of the setting, for the error
     :param text: ``script.sh(argument,...)``, or the script only
-    :returns: the script and its arguments
     :raises ConfigError: if the script is not a bare file name
     """
     match = _TRIGGER.fullmatch(printable(key, text.strip()))

@@ -175,7 +175,6 @@ def fields(kind: OperationType, config: Config) -> Fields:
 
     :param kind: what the operation does
     :param config: all that it inherits
-    :returns: the fields, by name
     :raises ConfigError: if a key is missing or has a wrong value
     """
     return _FIELDS[kind](config)

@@ -93,7 +93,6 @@ def parse(key: str, text: str) -> Selector:
 
     :param key: the setting, for the error
     :param text: a selector
-    :returns: the selector
     :raises ConfigError: if the text is none
     """
     stripped = text.strip()
@@ -119,7 +118,6 @@ def parse_sizes(key: str, text: str) -> Sizes:
 
     :param key: the setting, for the error
     :param text: a selector with a unit
-    :returns: the sizes
     :raises ConfigError: if the text is no selector with a unit
     """
     match = _SIZE.fullmatch(text.strip())

@@ -72,7 +72,6 @@ def upload_of(data: bytes) -> str:
     Return the id of an upload that began.
 
     :param data: the answer's body
-    :returns: the id
     :raises OperationError: if there is none
     """
     found = _UPLOAD.search(data)

@@ -40,7 +40,6 @@ def parse_url(key, text):
 
     :param key: the setting, for the error
     :param text: a URL
-    :returns: a ``Url``
     :raises ConfigError: if it is none of http or https, or has more than
         a host, a port and a path
     """

@@ -80,7 +80,6 @@ def operations(work: Work, step: Step) -> tuple[Operation, ...]:
 
     :param work: of any type
     :param step: one of its steps
-    :returns: the operations
     """
     if step is Step.MAIN:
         return work.operations
@@ -165,7 +164,6 @@ class Mission(Record, exact=True):
         :param first: of them, counted as in this mission
         :param count: how many
         :param changed: further fields that differ
-        :returns: a new mission
         """
         return replace(self, first=first, count=count, **changed)
 
@@ -175,7 +173,6 @@ class Mission(Record, exact=True):
 
         :param work: that the mission is of
         :param worker: which of the work, from 0
-        :returns: its quota
         """
         own = work.quota(worker)
         index = worker - self.first
@@ -214,7 +211,6 @@ def find(mission: Mission, workload: Workload) -> Work:
 
     :param mission: from anyone
     :param workload: of the mission's document
-    :returns: the work
     :raises ConfigError: if there is no such work or no such worker
     """
     stages = workload.workflow.stages

@@ -31,7 +31,6 @@ class Window:
 
         :param work: without a run time, everything of it counts
         :param origin: when it began
-        :returns: its window
         """
         if not work.runtime:
             return cls(origin, origin, math.inf, math.inf)

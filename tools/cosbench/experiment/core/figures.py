@@ -80,7 +80,6 @@ class Run:
 
         :param result: of a run that has ended
         :param also_special: whether works that are not normal count, too
-        :returns: the run
         """
         found = {name: (work, operation) for name, (work, operation)
                  in cls.parts(result).items()

@@ -54,7 +54,6 @@ def of_one(values: Sequence[float]) -> Mean:
     Return the mean of runs; of paired ones these are their differences.
 
     :param values: one a run, at least one
-    :returns: their mean
     """
     number = len(values)
     mean = math.fsum(values) / number
