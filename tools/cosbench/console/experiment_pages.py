@@ -19,6 +19,7 @@ from cosbench.console.frame import (
     table,
     tag,
 )
+from cosbench.console.pages import badge
 from cosbench.console.submission import sent_document
 from cosbench.errors import ArchiveError, ConfigError
 from cosbench.experiment.book import new_plan
@@ -62,7 +63,8 @@ class ExperimentPages:
     async def _list(self, request, session, sent=None, problem=None):
         found = await asyncio.to_thread(entries, self._hosted.directory)
         rows = [(tag('a', each.name, href=_path(each.name)),
-                 'running' if self._hosted.is_running(each.name) else '',
+                 badge('running') if self._hosted.is_running(each.name)
+                 else '',
                  ', '.join(each.configurations), each.begun,
                  moment(each.changed)) for each in found]
         content = [
@@ -176,7 +178,7 @@ def _configurations(fields):
     found = []
     for key in ('base', 'other'):
         files = [each for each in fields.getall(key + '-file', ())
-                 if not isinstance(each, str) and each.filename]
+                 if isinstance(each, web.FileField) and each.filename]
         found += [(os.path.splitext(os.path.basename(each.filename))[0],
                    each.file.read()) for each in files]
         if not files and _text(fields, key).strip():

@@ -55,6 +55,9 @@ def guard(token, admits):
         try:
             check_encoding(request)
             return await handler(request)
+        except web.HTTPRequestEntityTooLarge as err:
+            return _answer(err.status, {
+                'error': 'it is larger than %d bytes' % MAX_BYTES})
         except web.HTTPException as err:
             return _answer(err.status, {'error': err.reason})
         except ConfigError as err:

@@ -32,7 +32,8 @@ def secret(path, variable):
         found = os.environb.get(variable.encode(), b'').strip()
     if len(found) < MIN_SECRET:
         raise ConfigError('the secret in %s has %d characters: must be at '
-                          'least %d' % (where, len(found), MIN_SECRET))
+                          'least %d, as of openssl rand -hex 16' % (
+                              where, len(found), MIN_SECRET))
     return found
 
 

@@ -168,7 +168,8 @@ def sections(found):
 def _over_rounds(found):
     """What drifts is seen here, and what happened once."""
     figures = []
-    operations = dict.fromkeys(row.operation for row in found.rows)
+    operations = dict.fromkeys(row.operation for row in found.rows
+                               if found.rounds > 1)
     for operation in operations:
         for name in _PLOTTED:
             words = '%s: %s' % (operation, FIGURES[name].words)

@@ -71,8 +71,8 @@ def _missing(comparison):
     """What only one has, and what is against the comparison."""
     for name, operations in zip(comparison.names, (
             comparison.only_first, comparison.only_second)):
-        for each in operations:
-            yield 'only in %s: %s' % (name, each)
+        if operations:
+            yield 'only in %s: %s' % (name, ', '.join(operations))
     for each in comparison.warnings:
         yield 'WARNING: ' + each
 

@@ -78,15 +78,17 @@ class TestForms(SiteCase):
 
     async def begin(self, files=(('a.xml', SHORT), ('b.xml', SHORT)),
                     **fields):
-        form = FormData()
+        form = FormData(quote_fields=False)
         for key, value in {
                 'csrf': await self.csrf(), 'name': 'mine', 'repeats': '2',
                 'most': '3', 'warm_up': '0', 'precision': '2',
                 'confidence': '95', **fields}.items():
             form.add_field(key, value)
-        for number, (name, text) in enumerate(files):
+        # What a browser sends where no file is chosen.
+        for number, (name, text) in enumerate(files or [('', b'')] * 2):
             form.add_field('other-file' if number else 'base-file', text,
-                           filename=name)
+                           filename=name,
+                           content_type='application/octet-stream')
         return await self.ask('POST', '/experiments', data=form)
 
     async def submitted(self):
