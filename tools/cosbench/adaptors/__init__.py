@@ -6,7 +6,7 @@ and ``cosbench.storage``; a name of a built-in one stays the built-in one's.
 """
 
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 from cosbench.adaptors.base import Storage
 from cosbench.errors import ConfigError
@@ -34,16 +34,16 @@ BUILT_IN = {
 }
 
 
-def _added(kind):
+def _added(kind: str) -> dict[str, EntryPoint]:
     return {point.name.lower(): point for point in entry_points(
         group='cosbench.' + kind)}
 
 
-def _names(kind):
+def _names(kind: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*BUILT_IN[kind], *sorted(_added(kind))]))
 
 
-def installed(makes=True):
+def installed(makes: bool = True) -> inheritance.Adaptors:
     """
     Return the types of auth and storage that a workload may name here.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from cosbench.document.reader import parse
 from cosbench.errors import WorkloadError
 from cosbench.workload.config import Config
+from cosbench.workload.elements import Element
 
 #: Keys of configs whose values are for nobody.
 SECRET = frozenset(('accesskey', 'password', 'secretkey', 'token',
@@ -49,19 +50,19 @@ def differences(first: str, second: str) -> list[Difference]:
             if one.get(key) != other.get(key)]
 
 
-def _shown(key, *values):
+def _shown(key: str, *values: str | None) -> list[str]:
     secret = key.rpartition(' ')[2] in SECRET
     return [ABSENT if each is None else HIDDEN if secret else each
             for each in values]
 
 
-def _flat(root) -> dict[str, str]:
+def _flat(root: Element) -> dict[str, str]:
     found: dict[str, str] = {}
     _walk(root, root.tag, found)
     return found
 
 
-def _walk(element, place, found):
+def _walk(element: Element, place: str, found: dict[str, str]) -> None:
     for key, value in element.attributes.items():
         if key == 'config':
             for name, text in Config.parse(value).items():

@@ -11,7 +11,9 @@ document is ever read.
 import codecs
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
@@ -44,7 +46,7 @@ class Document:
     warnings: tuple[Problem, ...]
 
 
-def file_bytes(path):
+def file_bytes(path: str) -> bytes:
     """
     Read a file that a command names.
 
@@ -58,7 +60,7 @@ def file_bytes(path):
         raise ConfigError('%s: %s' % (path, err.strerror)) from None
 
 
-def read_file(path, adaptors=Adaptors()):
+def read_file(path: str, adaptors: Adaptors = Adaptors()) -> Document:
     """
     Read a file, and build the workload that it means.
 
@@ -70,12 +72,12 @@ def read_file(path, adaptors=Adaptors()):
     return read(_bytes(path), adaptors)
 
 
-def _bytes(path):
+def _bytes(path: str) -> bytes:
     with open(path, 'rb') as source:
         return source.read(MAX_BYTES + 1)
 
 
-def read(data, adaptors=Adaptors()):
+def read(data: bytes, adaptors: Adaptors = Adaptors()) -> Document:
     """
     Build the workload that a document means.
 
@@ -87,7 +89,7 @@ def read(data, adaptors=Adaptors()):
     return Document(*build(parse(data), adaptors))
 
 
-def parse(data):
+def parse(data: bytes) -> Element:
     """
     Parse the XML of a document.
 
@@ -100,11 +102,11 @@ def parse(data):
     return _Tree().parse(escaped(decoded(data)).encode('utf8'))
 
 
-def _refusal(line, reason):
+def _refusal(line: int, reason: str) -> WorkloadError:
     return WorkloadError([Problem(line, reason)])
 
 
-def portable(data):
+def portable(data: bytes) -> str:
     """
     Decode a document, and drop the encoding that it declares.
 
@@ -115,7 +117,7 @@ def portable(data):
     return _ENCODING.sub(r'\1', decoded(data), count=1)
 
 
-def decoded(data):
+def decoded(data: bytes) -> str:
     """
     Decode a document.
 
@@ -141,7 +143,7 @@ def decoded(data):
                        'this is not %s' % encoding) from None
 
 
-def escaped(text):
+def escaped(text: str) -> str:
     """
     Write each ``<`` in a quoted attribute as XML demands.
 
@@ -158,7 +160,7 @@ def escaped(text):
     return ''.join(pieces) + text[done:]
 
 
-def _quoted(text):
+def _quoted(text: str) -> Iterator[tuple[int, int]]:
     """Where the quoted attributes are, until something is malformed."""
     place = text.find('<')
     while place >= 0:
@@ -182,17 +184,17 @@ def _quoted(text):
 class _Tree:
     """Builds elements from what expat calls."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         # Named, so that the declaration's encoding, which was that of the
         # bytes, counts no more.
         self._parser = expat.ParserCreate('UTF-8')
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._doctype
-        self._open = []
-        self._root = None
+        self._open: list[Element] = []
+        self._root = Element('', {}, 0)
 
-    def parse(self, data):
+    def parse(self, data: bytes) -> Element:
         try:
             self._parser.Parse(data, True)
         except expat.ExpatError as err:
@@ -200,7 +202,7 @@ class _Tree:
                            % expat.ErrorString(err.code)) from None
         return self._root
 
-    def _start(self, tag, attributes):
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
         line = self._parser.CurrentLineNumber
         if len(self._open) >= MAX_DEPTH:
             raise _refusal(line, 'more than %d elements in each other'
@@ -212,15 +214,16 @@ class _Tree:
             self._root = element
         self._open.append(element)
 
-    def _end(self, tag):
+    def _end(self, tag: str) -> None:
         self._open.pop()
 
-    def _doctype(self, name, system, public, internal):
+    def _doctype(self, name: Any, system: Any, public: Any, internal: Any
+                ) -> None:
         raise _refusal(self._parser.CurrentLineNumber, 'a document type '
                        'declaration (DOCTYPE) is not allowed')
 
 
-def text(element):
+def text(element: Element) -> str:
     """
     Write elements as XML.
 
@@ -231,7 +234,7 @@ def text(element):
     return '\n'.join(_lines(element, 0)) + '\n'
 
 
-def _lines(element, depth):
+def _lines(element: Element, depth: int) -> Iterator[str]:
     indent = '  ' * depth
     head = indent + '<' + ' '.join([element.tag] + [
         '%s=%s' % (key, quoteattr(value))

@@ -2,13 +2,16 @@
 """Whether a document is a workload, and what is in it."""
 
 from collections import Counter
+from collections.abc import Iterable
+from typing import Any
 
 from cosbench import adaptors
 from cosbench.document.reader import read, read_file
 from cosbench.errors import WorkloadError
+from cosbench.workload.model import Workload
 
 
-def summary(workload):
+def summary(workload: Workload) -> dict[str, Any]:
     """Return what a workload has, as a dict for JSON."""
     works = workload.works
     return {
@@ -25,7 +28,7 @@ def summary(workload):
     }
 
 
-def refuse_unknown_keys(data):
+def refuse_unknown_keys(data: bytes) -> None:
     """
     Refuse what is only warned of else: keys that nothing asks for.
 
@@ -38,7 +41,7 @@ def refuse_unknown_keys(data):
         raise WorkloadError(unknown)
 
 
-def check(path, strict=False):
+def check(path: str, strict: bool = False) -> dict[str, Any]:
     """
     Check one file.
 
@@ -61,7 +64,8 @@ def check(path, strict=False):
                     None if refused else summary(document.workload))
 
 
-def _finding(path, problems, found=None):
+def _finding(path: str, problems: Iterable[tuple[int, str, str]],
+             found: dict[str, Any] | None = None) -> dict[str, Any]:
     return {'file': path, 'ok': found is not None, 'summary': found,
             'problems': [dict(zip(('line', 'kind', 'reason'), problem))
                          for problem in problems]}

@@ -9,6 +9,7 @@ can do what the group may use: all of the host's, or its quota.
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,7 @@ class Sources:
     timings: Any = None
 
 
-def families(sources=Sources()):
+def families(sources: Sources = Sources()) -> list[Family]:
     """
     Return the metrics of this host.
 
@@ -64,7 +65,7 @@ def families(sources=Sources()):
             *(sources.timings.families() if sources.timings else ())]
 
 
-def _lines(*path):
+def _lines(*path: str) -> list[str]:
     try:
         with open(os.path.join(*path), encoding='utf8',
                   errors='replace') as source:
@@ -73,7 +74,7 @@ def _lines(*path):
         return []
 
 
-def _processors(proc):
+def _processors(proc: str) -> Family:
     found = Family('node_cpu_seconds', 'counter',
                    'Seconds of each processor in each mode.')
     tick = os.sysconf('SC_CLK_TCK')
@@ -85,7 +86,7 @@ def _processors(proc):
     return found
 
 
-def _disks(sources):
+def _disks(sources: Sources) -> list[Family]:
     found = [Family('node_disk_' + name, 'counter', words)
              for name, words, _, _ in _DISK]
     for line in _lines(sources.proc, 'diskstats'):
@@ -103,7 +104,7 @@ def _disks(sources):
     return found
 
 
-def _network(sources):
+def _network(sources: Sources) -> list[Family]:
     received, sent = (Family(
         'node_network_%s_bytes' % way, 'counter', words) for way, words in (
             ('receive', 'Bytes that came in.'),
@@ -123,20 +124,20 @@ def _network(sources):
     return [received, sent, speed]
 
 
-def answering(read):
+def answering(read: Callable[[], Iterable[Family]]) -> Any:
     """
     Return a handler of requests for metrics.
 
     :param read: returns ``Family`` objects
     """
-    async def metrics(request):
+    async def metrics(request: web.Request) -> web.Response:
         return web.Response(body=exposition(read()).encode(), headers={
             'Content-Type': CONTENT_TYPE,
             'X-Content-Type-Options': 'nosniff'})
     return metrics
 
 
-def application(sources=Sources()):
+def application(sources: Sources = Sources()) -> web.Application:
     """Return an application that has ``/metrics`` and nothing else."""
     app = web.Application()
     app.router.add_get('/metrics', answering(lambda: families(sources)))
@@ -146,15 +147,15 @@ def application(sources=Sources()):
 class _Packets(asyncio.DatagramProtocol):
     """Hands on what comes to a socket of statsd."""
 
-    def __init__(self, timings):
+    def __init__(self, timings: ServerTimings) -> None:
         self._timings = timings
 
-    def datagram_received(self, data, addr):
+    def datagram_received(self, data: bytes, addr: Any) -> None:
         self._timings.take(data)
 
 
 @asynccontextmanager
-async def statsd(port):
+async def statsd(port: int) -> AsyncIterator[ServerTimings]:
     """
     Listen in the block to what the servers of this host say by statsd.
 
@@ -183,7 +184,7 @@ class ControlGroup:
     :raises ConfigError: if there is no such group
     """
 
-    def __init__(self, name, root=_ROOT):
+    def __init__(self, name: str, root: str = _ROOT) -> None:
         self._v2 = os.path.join(root, name)
         self._v1 = os.path.join(root, 'cpuacct', name)
         self._quota = os.path.join(root, 'cpu', name)
@@ -192,7 +193,7 @@ class ControlGroup:
             raise ConfigError.of('--cgroup', name, 'a control group of %s '
                                  'with a processor controller' % root)
 
-    def _used(self):
+    def _used(self) -> float | None:
         """Return seconds of processors that its processes have used."""
         text = _read(self._v1, 'cpuacct.usage')
         if text:
@@ -203,7 +204,7 @@ class ControlGroup:
                 return int(value) / 1e6
         return None
 
-    def _cores(self):
+    def _cores(self) -> float:
         """Return how many processors it may use at the same time."""
         quota, _, period = _read(self._v2, 'cpu.max').partition(' ')
         if not quota:
@@ -213,7 +214,7 @@ class ControlGroup:
             return int(quota) / int(period)
         return float(os.cpu_count() or 1)
 
-    def processors(self):
+    def processors(self) -> Family:
         """Return the metric of its processors."""
         used = (self._used() or 0.0) / self._cores()
         passed = time.monotonic() - self._begun
@@ -223,7 +224,7 @@ class ControlGroup:
                 passed - used, cpu='all', mode='idle')
 
 
-def _read(*path):
+def _read(*path: str) -> str:
     try:
         with open(os.path.join(*path), encoding='ascii') as source:
             return source.read().strip()

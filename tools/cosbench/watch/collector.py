@@ -8,12 +8,15 @@ import asyncio
 import json
 import logging
 import time
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import aiohttp
 
 from cosbench.measure.nodes import MAX_POINTS, NodePoint
 from cosbench.watch.core.node_figures import Look, busy_disks, point
+from cosbench.watch.core.targets import Target
 from swift_lightsync.common.openmetrics import MAX_TEXT
 
 #: Seconds between two looks, and in which an answer must be there.
@@ -28,7 +31,7 @@ class Node:
     :param target: the ``Target``
     """
 
-    def __init__(self, target):
+    def __init__(self, target: Target) -> None:
         self.target = target
         self.reason = ''
         self.missed = 0
@@ -36,7 +39,7 @@ class Node:
         self._first: Look | None = None
         self._last: Look | None = None
 
-    def take(self, when, text, pending=None):
+    def take(self, when: float, text: str, pending: int | None = None) -> None:
         """
         Take what the node has answered.
 
@@ -54,14 +57,14 @@ class Node:
                 self.points.append(found)
         self._first, self._last = self._first or look, look
 
-    def miss(self, reason):
+    def miss(self, reason: str) -> None:
         """Count a look that failed."""
         self.missed += 1
         if not self.reason:
             self.reason = reason
             log.warning('node %s: %s', self.target.name, reason)
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """Return what a result document has of it."""
         disks = busy_disks(self._first, self._last) \
             if self._first and self._last and \
@@ -73,7 +76,7 @@ class Node:
 
 
 @asynccontextmanager
-async def watching(targets):
+async def watching(targets: Iterable[Target]) -> AsyncIterator[list[Node]]:
     """
     Watch nodes in the block.
 
@@ -97,7 +100,7 @@ async def watching(targets):
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _follow(node, http):
+async def _follow(node: Node, http: aiohttp.ClientSession) -> None:
     while True:
         due = time.monotonic() + PERIOD
         try:
@@ -110,7 +113,7 @@ async def _follow(node, http):
         await asyncio.sleep(max(0.0, due - time.monotonic()))
 
 
-async def _text(http, url):
+async def _text(http: aiohttp.ClientSession, url: str) -> str:
     async with http.get(url, allow_redirects=False) as answer:
         if answer.status != 200:
             raise ValueError('the answer was %d' % answer.status)
@@ -123,7 +126,7 @@ async def _text(http, url):
         return body.decode('utf8', 'replace')
 
 
-async def _pending(http, target):
+async def _pending(http: aiohttp.ClientSession, target: Target) -> int | None:
     if target.recon is None:
         return None
     found = json.loads(await _text(http, target.recon + '/recon/async'))
