@@ -9,16 +9,7 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from cosbench.console.frame import (
-    Markup,
-    alert,
-    field,
-    form,
-    frame,
-    page,
-    table,
-    tag,
-)
+from cosbench.console.frame import alert, field, form, frame, page
 from cosbench.console.pages import badge
 from cosbench.console.submission import sent_document
 from cosbench.errors import ArchiveError, ConfigError
@@ -28,6 +19,7 @@ from cosbench.experiment.findings import Aims
 from cosbench.experiment.shelf import entries, findings
 from cosbench.experiment.views import sections, title
 from cosbench.reports.numbers import moment
+from cosbench.reports.page import Markup, table, tag
 from cosbench.workload.config import integer
 
 HERE = '/experiments'

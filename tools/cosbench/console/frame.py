@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML whose every word is escaped, and what all pages have around them."""
-
-from html import escape
+"""What all pages of the console have around them."""
 
 from aiohttp import web
+
+from cosbench.reports.page import Markup, tag
 
 _PAGES = (('/', 'Workloads'), ('/history', 'History'),
           ('/submit', 'Submit'), ('/compare', 'Compare'),
@@ -82,76 +82,7 @@ def alert(*content):
                autofocus=True)
 
 
-def table(caption, columns, rows):
-    """
-    Return a table that scrolls where it is too wide.
-
-    :param columns: headings
-    :param rows: of cells, as ``join`` takes; the first is the row's heading
-    :returns: ``Markup``
-    """
-    lines = (tag('tr', tag('th', first, scope='row'), *(
-        tag('td', cell) for cell in rest)) for first, *rest in rows)
-    return tag('div', tag(
-        'table', tag('caption', caption),
-        tag('thead', tag('tr', *(tag('th', each, scope='col')
-                                 for each in columns))),
-        tag('tbody', join(lines))), class_='wide', tabindex='0',
-        role='region', aria_label=caption)
-
-
 def page(html, status=200):
     """Return the answer that is a page, which nothing keeps."""
     return web.Response(text=html, status=status, content_type='text/html',
                         headers={'Cache-Control': 'no-store'})
-
-
-#: Elements that have no end tag.
-_VOID = ('input', 'link', 'meta')
-
-
-class Markup(str):
-    """What may stand in a page as it is."""
-
-
-def text(value):
-    """
-    Escape a value, unless it is markup already.
-
-    :param value: ``Markup``, which stays as it is, or anything else
-    :returns: ``Markup``
-    """
-    return value if isinstance(value, Markup) else Markup(escape(str(value)))
-
-
-def join(parts):
-    """
-    Put parts one after the other, each escaped.
-
-    :param parts: as ``text`` takes; None is nothing
-    :returns: ``Markup``
-    """
-    return Markup(''.join(text(part) for part in parts if part is not None))
-
-
-def tag(name, /, *content, **attributes):
-    """
-    Return an element.
-
-    :param content: as ``join`` takes
-    :param attributes: True: it stands without a value; None or False: it is
-        not there; ``class_`` is class, and other _ are -
-    :returns: ``Markup``
-    """
-    shown = ''.join(_attribute(key.rstrip('_').replace('_', '-'), value)
-                    for key, value in attributes.items())
-    if name in _VOID:
-        return Markup('<%s%s>' % (name, shown))
-    return Markup('<%s%s>%s</%s>' % (name, shown, join(content), name))
-
-
-def _attribute(key, value):
-    if value is None or value is False:
-        return ''
-    return ' ' + key if value is True else ' %s="%s"' % (
-        key, escape(str(value)))

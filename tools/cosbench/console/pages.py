@@ -3,18 +3,10 @@
 
 from urllib.parse import urlencode
 
-from cosbench.console.frame import (
-    Markup,
-    alert,
-    field,
-    form,
-    frame,
-    join,
-    table,
-    tag,
-)
+from cosbench.console.frame import alert, field, form, frame
 from cosbench.controller.core.workload_states import WorkloadState
 from cosbench.reports.numbers import moment
+from cosbench.reports.page import Markup, join, table, tag
 
 #: Rows of the history on a page.
 ROWS = 50
