@@ -4,11 +4,10 @@
 from cosbench.adaptors.base import Auth, Credentials
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1 import header_lines, parse_url
+from cosbench.adaptors.parts import Answer
 from cosbench.adaptors.settings import Connector, one_line
 from cosbench.errors import ConfigError
 
-#: Bytes of an answer to a login.
-MAX_ANSWER = 2 ** 22
 MAX_RETRY = 1000
 
 
@@ -65,25 +64,19 @@ class HttpAuth(Auth):
         :returns: (``Response``, bytes of its body)
         :raises OperationError: ``auth``, if its status is not 2xx
         """
-        answer = bytearray()
-
-        def keep(data):
-            answer.extend(data)
-            if len(answer) > MAX_ANSWER:
-                raise OperationError('protocol', 'an answer of more than %d '
-                                     'bytes' % MAX_ANSWER)
+        answer = Answer()
         client = self._connector.client(self._url)
         try:
             response = await client.request(
                 method, target.encode('ascii'), header_lines(headers),
-                payload and Payload(payload), keep)
+                payload and Payload(payload), answer)
         except OperationError as err:
             raise self.refusal(str(err)) from err
         finally:
             await client.close()
         if response.status // 100 != 2:
             raise self.refusal('http %d' % response.status)
-        return response, bytes(answer)
+        return response, answer.data
 
     def refusal(self, reason):
         """Return an error that names the server."""
