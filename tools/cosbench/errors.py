@@ -17,8 +17,7 @@ class ConfigError(ValueError):
 
     @classmethod
     def of(cls, key: str, value: object, allowed: str) -> 'ConfigError':
-        """
-        Return the error for a setting.
+        """Return the error for a setting.
 
         :param key: the name of the setting
         :param value: its value, as it was written
@@ -42,8 +41,7 @@ class Problem:
 
 
 class WorkloadError(Exception):
-    """
-    A document that is no workload.
+    """A document that is no workload.
 
     :param problems: what it was refused for; at least one
     """

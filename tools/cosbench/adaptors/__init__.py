@@ -44,8 +44,7 @@ def _names(kind: str) -> tuple[str, ...]:
 
 
 def installed(makes: bool = True) -> inheritance.Adaptors:
-    """
-    Return the types of auth and storage that a workload may name here.
+    """Return the types of auth and storage that a workload may name here.
 
     :param makes: whether they are made to learn which keys they know
     """
@@ -54,8 +53,7 @@ def installed(makes: bool = True) -> inheritance.Adaptors:
 
 
 def load(kind, name):
-    """
-    Return the class that serves a type of auth or storage.
+    """Return the class that serves a type of auth or storage.
 
     :param kind: ``auth`` or ``storage``
     :param name: the type, as in a workload, in lower case
@@ -78,8 +76,7 @@ def load(kind, name):
 
 
 def storage_of(auth, storage):
-    """
-    Make the storage of a work, with its auth.
+    """Make the storage of a work, with its auth.
 
     :param auth: a ``model.Auth``
     :param storage: a ``model.Storage``
@@ -97,8 +94,7 @@ def storage_of(auth, storage):
 
 
 class Endpoints(Storage):
-    """
-    Opens and closes the storages of all endpoints; workers ask each.
+    """Opens and closes the storages of all endpoints; workers ask each.
 
     :param storages: a ``Storage`` for each endpoint
     """

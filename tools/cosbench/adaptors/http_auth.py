@@ -12,8 +12,7 @@ MAX_RETRY = 1000
 
 
 class Payload:
-    """
-    The body of a request that is in memory.
+    """The body of a request that is in memory.
 
     :param data: bytes: the body of a request
     """
@@ -29,8 +28,7 @@ class Payload:
 
 
 class HttpAuth(Auth):
-    """
-    An auth that asks a server.
+    """An auth that asks a server.
 
     :param config: auth_url or url; timeout; retry; caching; what
         ``Connector`` takes
@@ -54,8 +52,7 @@ class HttpAuth(Auth):
         return cls(config)
 
     async def ask(self, method, target, headers, payload=None):
-        """
-        Send one request to the server.
+        """Send one request to the server.
 
         :param method: bytes
         :param target: text, quoted
@@ -93,8 +90,7 @@ def header(response, *names):
 
 
 class TempAuth(HttpAuth):
-    """
-    Logs in with user and key in headers.
+    """Logs in with user and key in headers.
 
     :param config: username, password, auth_url; see ``HttpAuth``
     """

@@ -21,8 +21,7 @@ MAX_DELAY = 24 * 3600 * 1000
 
 
 class MockAuth(Auth):
-    """
-    Gives a token after a while.
+    """Gives a token after a while.
 
     :param config: token; delay, milliseconds
     """
@@ -42,8 +41,7 @@ class MockAuth(Auth):
 
 
 class MockStorage(Storage):
-    """
-    Keeps nothing: any object is there, and has ``size`` bytes.
+    """Keeps nothing: any object is there, and has ``size`` bytes.
 
     :param config: size, bytes of an object that is read; delay of each
         operation, milliseconds; errors, the probability that one fails;

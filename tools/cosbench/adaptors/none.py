@@ -26,8 +26,7 @@ class NoneAuth(Auth):
 
 
 class TokenAuth(Auth):
-    """
-    ``token``: a token that somebody else got.
+    """``token``: a token that somebody else got.
 
     :param config: token; storage_url
     """

@@ -19,8 +19,7 @@ _ITS = ('watch', 'end_run', 'triggers', 'request_log')
 
 
 def check(args):
-    """
-    Ask the controller for its drivers.
+    """Ask the controller for its drivers.
 
     :returns: how many there are
     :raises ConfigError: if an option is given that is the controller's

@@ -55,8 +55,7 @@ async def _run(args):
 
 
 def _check_writable(path):
-    """
-    Refuse before a run, which may be long, what cannot be written after it.
+    """Refuse before a run, which may be long, what cannot be written after it.
 
     :param path: what ``--json`` names
     :raises ConfigError: if it cannot be written
@@ -91,8 +90,7 @@ def _write(path, text):
 
 
 async def run_one(data, args, skip=None):
-    """
-    As ``run_fully``.
+    """As ``run_fully``.
 
     :returns: the result document
     """
@@ -100,8 +98,7 @@ async def run_one(data, args, skip=None):
 
 
 async def run_fully(data, args, skip=None, begun=lambda run_id: None):
-    """
-    Run a document to its end, and say how it went.
+    """Run a document to its end, and say how it went.
 
     :param data: its bytes
     :param args: of ``arguments.local_run``

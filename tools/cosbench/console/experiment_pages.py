@@ -34,8 +34,7 @@ log = logging.getLogger('cosbench.console')
 
 
 class ExperimentPages:
-    """
-    Answers requests for experiments.
+    """Answers requests for experiments.
 
     :param hosted: a ``Hosted``
     :param drivers: of the controller

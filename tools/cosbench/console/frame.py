@@ -11,8 +11,7 @@ _PAGES = (('/', 'Workloads'), ('/history', 'History'),
 
 
 def frame(title, content, session=None, here=None, script=None):
-    """
-    Return a page with the frame that all have.
+    """Return a page with the frame that all have.
 
     :param title: of the page, as text
     :param content: of its main part, after the heading
@@ -61,8 +60,7 @@ def hidden(name, value):
 
 
 def field(name, label, control='input', hint=None, content=(), **attributes):
-    """
-    Return a labelled control of a form.
+    """Return a labelled control of a form.
 
     :param control: its element
     :param hint: what to know before filling it in

@@ -29,8 +29,7 @@ log = logging.getLogger('cosbench.console')
 
 
 class Locked(Exception):
-    """
-    Too many failures.
+    """Too many failures.
 
     :param seconds: until the next try
     """
@@ -41,8 +40,7 @@ class Locked(Exception):
 
 
 class Gate:
-    """
-    Lets people in who know the token.
+    """Lets people in who know the token.
 
     :param token: bytes: what who logs in must know
     """
@@ -57,8 +55,7 @@ class Gate:
         return self._sessions.find(request.cookies.get(COOKIE))
 
     async def login(self, request):
-        """
-        Open a session for one who sends the token.
+        """Open a session for one who sends the token.
 
         :returns: the key of a new session; None: the token is wrong
         :raises Locked: also if it were right
@@ -86,8 +83,7 @@ class Gate:
         self._sessions.close(request.cookies.get(COOKIE))
 
     async def form(self, request, session):
-        """
-        Return the fields of a form of the session's own.
+        """Return the fields of a form of the session's own.
 
         :param session: of who sent it
         :raises web.HTTPForbidden: if another site may have sent it
@@ -101,8 +97,7 @@ class Gate:
 
 
 def check_origin(request):
-    """
-    Refuse a request that another site's page has sent.
+    """Refuse a request that another site's page has sent.
 
     :raises web.HTTPForbidden: if another site's page has sent it
     """
@@ -157,8 +152,7 @@ MOST_ADDRESSES, MEMORY = 1000, 3600.0
 
 
 class Lockout:
-    """
-    Counts failed logins of each address.
+    """Counts failed logins of each address.
 
     :param clock: seconds, monotonic
     """
@@ -169,8 +163,7 @@ class Lockout:
         self._failures = {}
 
     def wait(self, address):
-        """
-        Return how long a client has to wait.
+        """Return how long a client has to wait.
 
         :param address: of the client, as text, or None
         :returns: seconds for which it may not try; 0: it may
@@ -218,8 +211,7 @@ class Session:
     used: float = field(compare=False)
 
     def vouches(self, token):
-        """
-        Check the token of a form.
+        """Check the token of a form.
 
         :param token: what a form sent
         :returns: whether it is this session's, in constant time
@@ -228,8 +220,7 @@ class Session:
 
 
 class Sessions:
-    """
-    The sessions that are open.
+    """The sessions that are open.
 
     :param clock: seconds, monotonic
     :param draw: makes what cannot be guessed, as text
@@ -254,8 +245,7 @@ class Sessions:
         return key
 
     def find(self, key):
-        """
-        Return the session of a key, and note that it is used.
+        """Return the session of a key, and note that it is used.
 
         :param key: what a browser sent, or None
         :returns: its ``Session``; None if there is none any more

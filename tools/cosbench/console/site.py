@@ -51,8 +51,7 @@ class Wanted:
 
     @classmethod
     def of(cls, query):
-        """
-        Read what a query asks for.
+        """Read what a query asks for.
 
         :raises ConfigError:
         """
@@ -65,8 +64,7 @@ class Wanted:
 
 
 def application(controller, token, hosted, gate=None):
-    """
-    Return the application of the controller's port.
+    """Return the application of the controller's port.
 
     :param controller: a ``Controller``
     :param token: bytes
@@ -87,8 +85,7 @@ async def _protect(request, response):
 
 
 class Console:
-    """
-    The pages of the console, and what their forms do.
+    """The pages of the console, and what their forms do.
 
     :param controller: a ``Controller``
     :param gate: a ``Gate``
@@ -124,8 +121,7 @@ class Console:
         self._own.add(router.add_route(method, path, handler))
 
     def admits(self, request):
-        """
-        Return whether a request needs no token.
+        """Return whether a request needs no token.
 
         The console sees to its own; who has logged in may read all.
         """

@@ -35,8 +35,7 @@ class Submission:
 
     @classmethod
     def of(cls, fields):
-        """
-        Read a form.
+        """Read a form.
 
         :param fields: of the form; an uploaded file goes before the text
         """
@@ -59,8 +58,7 @@ class Submission:
             return self.data.decode('utf8', 'replace')
 
     def number(self):
-        """
-        Return the seed that the form asks for.
+        """Return the seed that the form asks for.
 
         :returns: the seed; None: a new one
         :raises WorkloadError: if it is none

@@ -38,8 +38,7 @@ def authorized(token, header):
 
 
 def guard(token, admits):
-    """
-    Return a middleware that lets in who has the token.
+    """Return a middleware that lets in who has the token.
 
     :param token: bytes
     :param admits: a function of a request: whether it may pass without it
@@ -89,8 +88,7 @@ def _names(directory):
 
 
 class Api:
-    """
-    Answers the requests of clients.
+    """Answers the requests of clients.
 
     :param controller: a ``Controller``
     :param token: bytes

@@ -67,8 +67,7 @@ class _State(Record):
 
 
 class DriverShare:
-    """
-    What a driver does of a work, and what it has reported.
+    """What a driver does of a work, and what it has reported.
 
     :param driver: a ``Driver``
     :param mission: a ``Mission``
@@ -105,8 +104,7 @@ class DriverShare:
             self.resent)
 
     async def submit(self):
-        """
-        Give the mission to the driver.
+        """Give the mission to the driver.
 
         :raises DriverLost, RequestDenied:
         """
@@ -116,8 +114,7 @@ class DriverShare:
         self._understand(answer, self._see)
 
     async def until_ready(self):
-        """
-        Wait until the driver has logged in.
+        """Wait until the driver has logged in.
 
         :returns: whether it is ready; else it has ended
         :raises DriverLost, RequestDenied:
@@ -127,8 +124,7 @@ class DriverShare:
         return self.state is MissionState.READY
 
     async def start(self, begin):
-        """
-        Tell the driver when to start.
+        """Tell the driver when to start.
 
         :param begin: when to, on this process's monotonic clock; the way
             there, half the round trip, is taken off
@@ -139,8 +135,7 @@ class DriverShare:
             'POST', self._path + '/start', {'delay': delay}), self._see)
 
     async def follow(self):
-        """
-        Take its reports until it has ended, then have it forgotten.
+        """Take its reports until it has ended, then have it forgotten.
 
         :raises DriverLost, RequestDenied:
         """
@@ -153,8 +148,7 @@ class DriverShare:
             pass
 
     async def news(self):
-        """
-        Wait for a report or another state, and take it.
+        """Wait for a report or another state, and take it.
 
         :raises DriverLost: also if the process is another one than before
         """
@@ -183,8 +177,7 @@ class DriverShare:
             await asyncio.sleep(0)
 
     async def end_lost(self):
-        """
-        Ask a lost driver to end it, once.
+        """Ask a lost driver to end it, once.
 
         :raises NoAnswer, RequestDenied:
         """
@@ -202,8 +195,7 @@ class DriverShare:
         self._see(answer)
 
     def _understand(self, answer, take):
-        """
-        Take an answer.
+        """Take an answer.
 
         :param take: a function of the answer
         :raises DriverLost: if the answer is none to what was asked

@@ -20,8 +20,7 @@ class Entry:
     run: WorkloadRun | None = None
 
     def begun(self):
-        """
-        Return the document as of now, without its stages.
+        """Return the document as of now, without its stages.
 
         This takes no time, whatever was measured.
         """

@@ -14,8 +14,7 @@ def dumps(value):
 
 
 def extended(fields, **parts):
-    """
-    Yield the JSON of an object with further keys.
+    """Yield the JSON of an object with further keys.
 
     :param fields: a dict, not empty
     :param parts: further keys, whose values are texts that join to JSON
@@ -28,8 +27,7 @@ def extended(fields, **parts):
 
 
 def array(items):
-    """
-    Yield the JSON of a list.
+    """Yield the JSON of a list.
 
     :param items: each texts that join to JSON
     """

@@ -20,8 +20,7 @@ HERE = 'local'
 
 
 def session(tls=None):
-    """
-    Return what requests to drivers are sent with.
+    """Return what requests to drivers are sent with.
 
     :param tls: an ``SSLContext`` for drivers with TLS, or None
     :returns: an ``aiohttp.ClientSession`` for ``Driver`` objects
@@ -37,8 +36,7 @@ def session(tls=None):
 @asynccontextmanager
 async def drivers(number, timeout=TIMEOUT, triggers=None,
                   request_log=None):
-    """
-    Start driver processes, and end them after the block.
+    """Start driver processes, and end them after the block.
 
     :param number: of processes
     :param triggers: the directory of their scripts, or None

@@ -14,8 +14,7 @@ _COUNTERS = (
 
 
 def families(controller):
-    """
-    Return the metrics of a controller.
+    """Return the metrics of a controller.
 
     :param controller: a ``Controller``
     """

@@ -21,8 +21,7 @@ def empty(run_id, workload, xml, seed, submitted, warnings):
 
 
 def begun(document, run):
-    """
-    Return what is known of a run but its stages.
+    """Return what is known of a run but its stages.
 
     :param document: from ``empty``
     :param run: the ``WorkloadRun``
@@ -42,8 +41,7 @@ def filled(document, run):
 
 
 def text(document, run):
-    """
-    Return a result document as JSON.
+    """Return a result document as JSON.
 
     :param document: from ``begun``
     """
@@ -52,8 +50,7 @@ def text(document, run):
 
 
 def with_stages(fields, run, write):
-    """
-    Yield the JSON of a workload with its stages.
+    """Yield the JSON of a workload with its stages.
 
     :param fields: of the workload
     :param write: a function of a ``WorkRun`` that returns texts, its JSON
@@ -65,8 +62,7 @@ def with_stages(fields, run, write):
 
 
 def terminated(document, when):
-    """
-    Return the document of a run whose controller died.
+    """Return the document of a run whose controller died.
 
     :param document: the last that is known of a run whose controller died
     :param when: unix seconds at which that was written
@@ -130,8 +126,7 @@ def _stage(run):
 
 
 def about(run):
-    """
-    Return what is said of a work but what was measured.
+    """Return what is said of a work but what was measured.
 
     :param run: a ``WorkRun``
     """

@@ -27,8 +27,7 @@ log = logging.getLogger('cosbench.trigger')
 
 
 class _Run:
-    """
-    One trigger on one driver.
+    """One trigger on one driver.
 
     :param context: the ``Context`` of the workload's run
     """
@@ -81,8 +80,7 @@ class _Run:
 
 @asynccontextmanager
 async def around(context, trigger, place):
-    """
-    Run a trigger on the drivers, for as long as this context is open.
+    """Run a trigger on the drivers, for as long as this context is open.
 
     :param context: the ``Context`` of the workload's run
     :param trigger: a ``Trigger``, or None
@@ -113,8 +111,7 @@ def _hosts(context):
 
 
 async def greet(context, driver, status):
-    """
-    Learn whether a driver runs triggers, and end what was left there.
+    """Learn whether a driver runs triggers, and end what was left there.
 
     :param status: its answer to ``GET /v1/status``
     :raises DriverLost, RequestDenied:

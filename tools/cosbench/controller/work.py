@@ -36,8 +36,7 @@ class WorkFailed(Exception):
 
 
 class WorkRun:
-    """
-    One work as it runs.
+    """One work as it runs.
 
     :param work: a ``Work``
     :param place: (stage, work), from 0
@@ -70,8 +69,7 @@ class WorkRun:
         self._changed()
 
     async def run(self, barrier):
-        """
-        Until it has ended; ``state`` and ``reason`` say how.
+        """Until it has ended; ``state`` and ``reason`` say how.
 
         :param barrier: has ``wait``, which returns when to start; called
             once, or not at all if this fails before
@@ -112,8 +110,7 @@ class WorkRun:
 
     @property
     def counted(self):
-        """
-        Seconds of the run time that samples counted for.
+        """Seconds of the run time that samples counted for.
 
         None where it is not known.
         """
@@ -148,8 +145,7 @@ class WorkRun:
         return LEAD + 4 * max(trips, default=0)
 
     async def _place(self, mission):
-        """
-        Find drivers for a mission, until all of it is ready somewhere.
+        """Find drivers for a mission, until all of it is ready somewhere.
 
         :returns: a list of ``Share``
         """
@@ -220,8 +216,7 @@ class WorkRun:
         await self._all(self._follow(each, begin) for each in shares)
 
     async def _all(self, coroutines):
-        """
-        Wait for coroutines, and return their results.
+        """Wait for coroutines, and return their results.
 
         After the first exception the others are cancelled, and it is raised.
         """
@@ -274,8 +269,7 @@ class WorkRun:
         self._enter(state)
 
     def _shortfalls(self, done):
-        """
-        Yield warnings of what was asked for and not reached.
+        """Yield warnings of what was asked for and not reached.
 
         :param done: operations that counted
         """

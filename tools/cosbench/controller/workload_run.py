@@ -53,8 +53,7 @@ class Context:
 
 
 class Barrier:
-    """
-    Lets works start together, when each is ready or has failed.
+    """Lets works start together, when each is ready or has failed.
 
     :param works: ``WorkRun`` objects
     """
@@ -95,8 +94,7 @@ class _Turn:
 
 
 class StageRun:
-    """
-    One stage as it runs.
+    """One stage as it runs.
 
     :param stage: a ``Workstage``
     :param index: from 0
@@ -119,9 +117,7 @@ class StageRun:
 
     @property
     def state(self):
-        """
-        The state; while works run, the state of the one furthest behind.
-        """
+        """The state; while works run, the state of the one furthest behind."""
         if self._own is not StageState.BOOTING:
             return self._own
         order = list(StageState)
@@ -183,8 +179,7 @@ class StageRun:
 
 
 class WorkloadRun:
-    """
-    One workload as it runs.
+    """One workload as it runs.
 
     :param workload: a ``Workload``
     :param context: its ``Context``

@@ -32,8 +32,7 @@ class Difference:
 
 
 def differences(first: str, second: str) -> list[Difference]:
-    """
-    Return what two documents say differently.
+    """Return what two documents say differently.
 
     :param first: the text of a document
     :param second: the text of another

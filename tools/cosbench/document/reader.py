@@ -47,8 +47,7 @@ class Document:
 
 
 def file_bytes(path: str) -> bytes:
-    """
-    Read a file that a command names.
+    """Read a file that a command names.
 
     :param path: of a document
     :returns: its bytes; of one that is too large, enough to be refused
@@ -61,8 +60,7 @@ def file_bytes(path: str) -> bytes:
 
 
 def read_file(path: str, adaptors: Adaptors = Adaptors()) -> Document:
-    """
-    Read a file, and build the workload that it means.
+    """Read a file, and build the workload that it means.
 
     :param path: of a document
     :returns: a ``Document``
@@ -78,8 +76,7 @@ def _bytes(path: str) -> bytes:
 
 
 def read(data: bytes, adaptors: Adaptors = Adaptors()) -> Document:
-    """
-    Build the workload that a document means.
+    """Build the workload that a document means.
 
     :param data: the bytes of a document
     :param adaptors: the types of auth and storage that are installed
@@ -90,8 +87,7 @@ def read(data: bytes, adaptors: Adaptors = Adaptors()) -> Document:
 
 
 def parse(data: bytes) -> Element:
-    """
-    Parse the XML of a document.
+    """Parse the XML of a document.
 
     :param data: bytes
     :returns: the root ``Element``
@@ -107,8 +103,7 @@ def _refusal(line: int, reason: str) -> WorkloadError:
 
 
 def portable(data: bytes) -> str:
-    """
-    Decode a document, and drop the encoding that it declares.
+    """Decode a document, and drop the encoding that it declares.
 
     :param data: the bytes of a document
     :returns: its text, which reads the same when it is encoded as UTF-8
@@ -118,8 +113,7 @@ def portable(data: bytes) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """
-    Decode a document.
+    """Decode a document.
 
     :param data: the bytes of a document
     :returns: its text
@@ -144,8 +138,7 @@ def decoded(data: bytes) -> str:
 
 
 def escaped(text: str) -> str:
-    """
-    Write each ``<`` in a quoted attribute as XML demands.
+    """Write each ``<`` in a quoted attribute as XML demands.
 
     What is not well-formed is left as it is, for the parser to refuse. Time
     is linear in the length.
@@ -224,8 +217,7 @@ class _Tree:
 
 
 def text(element: Element) -> str:
-    """
-    Write elements as XML.
+    """Write elements as XML.
 
     :param element: an ``Element``
     :returns: XML that ``reader.parse`` makes the same element of, but for

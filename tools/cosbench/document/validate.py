@@ -29,8 +29,7 @@ def summary(workload: Workload) -> dict[str, Any]:
 
 
 def refuse_unknown_keys(data: bytes) -> None:
-    """
-    Refuse what is only warned of else: keys that nothing asks for.
+    """Refuse what is only warned of else: keys that nothing asks for.
 
     :param data: the bytes of a document
     :raises WorkloadError: if there are any
@@ -42,8 +41,7 @@ def refuse_unknown_keys(data: bytes) -> None:
 
 
 def check(path: str, strict: bool = False) -> dict[str, Any]:
-    """
-    Check one file.
+    """Check one file.
 
     :param path: of a document
     :param strict: whether keys that nothing asks for are errors

@@ -47,8 +47,7 @@ class Held:
 
 
 class Service:
-    """
-    Answers a controller, and holds its missions.
+    """Answers a controller, and holds its missions.
 
     :param gate: a ``Gate``
     :param files_root: where filewrite may read files, or None
@@ -146,8 +145,7 @@ class Service:
                           'more' % len(self._held))
 
     def _run(self, mission):
-        """
-        Make a mission ready to run.
+        """Make a mission ready to run.
 
         :raises WorkloadError, ConfigError: for what is refused
         """

@@ -25,8 +25,7 @@ log = logging.getLogger('cosbench.port')
 
 
 class SlowClients:
-    """
-    Sees to the connections of an application.
+    """Sees to the connections of an application.
 
     :param app: a ``web.Application``, not yet set up
     :param timeout: seconds
@@ -47,8 +46,7 @@ class SlowClients:
         app.middlewares.insert(0, seen)
 
     def look(self, connections):
-        """
-        Close those whose first head takes too long.
+        """Close those whose first head takes too long.
 
         :param connections: all that are open
         """
@@ -61,8 +59,7 @@ class SlowClients:
 
     @asynccontextmanager
     async def watched(self, runner):
-        """
-        Look every second, in the block.
+        """Look every second, in the block.
 
         :param runner: the ``web.AppRunner`` of the application, set up
         """
@@ -81,8 +78,7 @@ class SlowClients:
 
 @asynccontextmanager
 async def listening(app, args):
-    """
-    Serve an application in the block; print its port as a line of JSON.
+    """Serve an application in the block; print its port as a line of JSON.
 
     :param app: a ``web.Application``
     :param args: with host, port, tls_cert, tls_key

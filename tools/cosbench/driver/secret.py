@@ -12,8 +12,7 @@ TOKEN = 'COSBENCH_TOKEN'
 
 
 def secret(path, variable):
-    """
-    Read a secret or token.
+    """Read a secret or token.
 
     :param path: of a file that has it, or None
     :param variable: of the environment that has it where there is no file
@@ -38,8 +37,7 @@ def secret(path, variable):
 
 
 def server_tls(certificate, key):
-    """
-    Return what a server speaks TLS with.
+    """Return what a server speaks TLS with.
 
     :param certificate, key: paths, or None
     :returns: an ``SSLContext``; None without a certificate
@@ -57,8 +55,7 @@ def server_tls(certificate, key):
 
 
 def client_tls(authority):
-    """
-    Return what a client checks a server's certificate with.
+    """Return what a client checks a server's certificate with.
 
     :param authority: the path of a certificate to trust, such as the
         server's own; None: those of the system

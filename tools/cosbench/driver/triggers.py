@@ -36,8 +36,7 @@ log = logging.getLogger('cosbench.trigger')
 
 
 def directory(path):
-    """
-    Check the directory that triggers are run from.
+    """Check the directory that triggers are run from.
 
     :param path: as the operator gave it; None: no triggers
     :returns: the real one
@@ -54,8 +53,7 @@ def directory(path):
 
 
 def find(root, script):
-    """
-    Return the path of a script.
+    """Return the path of a script.
 
     :param root: of ``directory``
     :param script: the name of a file
@@ -71,8 +69,7 @@ def find(root, script):
 
 
 class Run:
-    """
-    A trigger that runs.
+    """A trigger that runs.
 
     :param key: the controller's name of it
     :param trigger: a ``Trigger``
@@ -98,8 +95,7 @@ class Run:
         self._heard = time.monotonic()
 
     async def start(self, path):
-        """
-        Start the script.
+        """Start the script.
 
         :raises OSError: if no process can be made
         """
@@ -113,8 +109,7 @@ class Run:
         log.info('%s: %s runs', self.key, self.trigger)
 
     async def end(self):
-        """
-        End it with all that it started, or see that it has ended.
+        """End it with all that it started, or see that it has ended.
 
         :returns: what went wrong; empty: nothing
         """
@@ -169,8 +164,7 @@ class _Request(Record, exact=True):
 
 
 class TriggerRequests:
-    """
-    Answers what a controller asks about triggers.
+    """Answers what a controller asks about triggers.
 
     :param root: where scripts are, or None: no triggers are run
     :param head: a function that returns what each answer has
@@ -253,8 +247,7 @@ class TriggerRequests:
 
 
 def _run(body):
-    """
-    Make the run that a controller asks for.
+    """Make the run that a controller asks for.
 
     :param body: what ``json.loads`` returned
     :returns: a ``Run``, not started

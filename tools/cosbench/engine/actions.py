@@ -65,8 +65,7 @@ def _read(operation, setting):
 
 
 def _wanting(operation, setting):
-    """
-    Return what finds out what a request asks for beside a name.
+    """Return what finds out what a request asks for beside a name.
 
     :returns: a coroutine function of container and object that returns a
         ``Want``; None, if it is the object as it is
@@ -97,8 +96,7 @@ async def _after(want, container, name, ask):
 
 
 def _plain(ask):
-    """
-    Return the maker of the actions of a request that moves no data.
+    """Return the maker of the actions of a request that moves no data.
 
     :param ask: a function of the storage that returns its method
     """
@@ -214,8 +212,7 @@ ACTIONS = {_T.READ: _read, _T.WRITE: _write, _T.FILEWRITE: _file_write,
 
 
 def pass_of(operation, settings, counters, share):
-    """
-    Return the one pass that a worker of a special work makes.
+    """Return the one pass that a worker of a special work makes.
 
     :param settings: a ``Setting`` without choices for each endpoint
     :param share: the worker's ``Share``

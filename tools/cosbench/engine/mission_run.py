@@ -36,8 +36,7 @@ log = logging.getLogger('cosbench.mission')
 
 
 class MissionRun:
-    """
-    A mission as it runs.
+    """A mission as it runs.
 
     :param mission: a ``Mission``
     :param work: its ``Work``
@@ -93,8 +92,7 @@ class MissionRun:
             self._enter(MissionState.READY)
 
     def start(self, delay):
-        """
-        Start the workers after a delay.
+        """Start the workers after a delay.
 
         :param delay: seconds from now
         """
@@ -133,8 +131,7 @@ class MissionRun:
             await self._change(None)
 
     async def news(self, after, known, seconds):
-        """
-        Wait for a report or a change of state.
+        """Wait for a report or a change of state.
 
         :param after: the last report that the controller has
         :param known: the value of the last state that it has
@@ -149,8 +146,7 @@ class MissionRun:
                 return
 
     def report(self, after):
-        """
-        Return what was measured, as a dict for JSON.
+        """Return what was measured, as a dict for JSON.
 
         None if nothing is newer than the report ``after``.
         """

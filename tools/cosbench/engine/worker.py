@@ -27,8 +27,7 @@ TURN = 16
 
 
 class Worker:
-    """
-    Does one action after the other, and records each.
+    """Does one action after the other, and records each.
 
     :param actions: an iterator of (operation id, coroutine function that
         returns a ``Transfer``, further rows of the results that count it);
@@ -111,8 +110,7 @@ NO_QUOTA = Quota(None, None)
 
 
 def workers(run, operations, storage, files):
-    """
-    Make the workers of a mission.
+    """Make the workers of a mission.
 
     :param run: the ``MissionRun``, whose window and recording are set
     :param operations: of the mission's step
@@ -163,8 +161,7 @@ def _actions(operation, choices, settings, files, counters):
 
 
 def _choices(actions, choose, first):
-    """
-    Return an endless iterator of what a worker does next.
+    """Return an endless iterator of what a worker does next.
 
     :param actions: of each operation, of each endpoint
     :param choose: returns the index of the next operation
@@ -179,8 +176,7 @@ def _choices(actions, choose, first):
 
 
 def _due(run, number, seed):
-    """
-    Return the times at which a worker is meant to begin operations, on the
+    """Return the times at which a worker is meant to begin operations, on the
     clock of the run's window; None: closed loop.
     """
     found = pace(run.work.config)

@@ -93,8 +93,7 @@ class Plan(Record):
 
 
 def new_plan(named, drivers, warm_up, seed=None) -> Plan:
-    """
-    Make the plan of an experiment.
+    """Make the plan of an experiment.
 
     :param named: (name of a configuration, bytes of its document), the base
         first
@@ -119,8 +118,7 @@ def new_plan(named, drivers, warm_up, seed=None) -> Plan:
 
 
 def read_plan(directory) -> Plan:
-    """
-    Read what an experiment's directory says that it runs.
+    """Read what an experiment's directory says that it runs.
 
     :param directory: its path
     :raises ConfigError: if it is no experiment's
@@ -137,8 +135,7 @@ def read_plan(directory) -> Plan:
 
 def whole_rounds(plan: Plan, known: Mapping[tuple[int, str], Run]
                  ) -> dict[str, list[Run]]:
-    """
-    Return the runs of all whole rounds that count.
+    """Return the runs of all whole rounds that count.
 
     :param plan: of the experiment
     :param known: (round, configuration) -> its finished run
@@ -154,8 +151,7 @@ def whole_rounds(plan: Plan, known: Mapping[tuple[int, str], Run]
 
 
 class Book:
-    """
-    The directory of an experiment that one process runs.
+    """The directory of an experiment that one process runs.
 
     :param directory: its path
     :param wanted: the ``Plan`` that is asked for; None: as it is there

@@ -24,8 +24,7 @@ class RunFailed(Exception):
 
 
 def conduct(book, aims, run, say):
-    """
-    Run what is missing of an experiment.
+    """Run what is missing of an experiment.
 
     :param book: a ``Book``
     :param aims: ``Aims``
@@ -66,8 +65,7 @@ def conduct(book, aims, run, say):
 
 
 def elsewhere(path, fetch):
-    """
-    Return a function for ``conduct`` that has a controller do the runs.
+    """Return a function for ``conduct`` that has a controller do the runs.
 
     :param path: of the experiment's archive, which gets them
     :param fetch: a function of (document's bytes, seed) that returns the
@@ -124,8 +122,7 @@ _SPARE = 256 - 53
 
 def order(seed: int, round_: int, configurations: Sequence[str]
           ) -> list[str]:
-    """
-    Return the order of a round.
+    """Return the order of a round.
 
     :param seed: of the experiment
     :param round_: which, from 0
@@ -136,8 +133,7 @@ def order(seed: int, round_: int, configurations: Sequence[str]
 
 
 def run_seed(seed: int, round_: int) -> int:
-    """
-    Return the seed of the runs of a round.
+    """Return the seed of the runs of a round.
 
     All configurations of a round draw the same objects and sizes, and each
     round others.

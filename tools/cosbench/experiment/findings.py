@@ -60,8 +60,7 @@ class Findings:
 
     @cached_property
     def widest(self) -> tuple[str, str, str, float] | None:
-        """
-        The widest interval: configuration, operation, figure, and half of
+        """The widest interval: configuration, operation, figure, and half of
         it as a share of the value. None before there is one.
         """
         known = [(name, operation, figure, width)
@@ -106,8 +105,7 @@ class Findings:
                 if run.limits]
 
     def is_open(self, outcome: Outcome) -> bool:
-        """
-        Return whether an answer needs more runs, or other drivers.
+        """Return whether an answer needs more runs, or other drivers.
 
         What is within the precision of its threshold needs none: so close
         was not asked for.

@@ -21,8 +21,7 @@ log = logging.getLogger('cosbench.experiment')
 
 
 class Hosted:
-    """
-    The experiments of a controller.
+    """The experiments of a controller.
 
     :param controller: a ``Controller``
     :param directory: has the directories of experiments
@@ -45,8 +44,7 @@ class Hosted:
         return name in self._running
 
     async def begin(self, name, aims, plan=None):
-        """
-        Begin an experiment, or go on with one.
+        """Begin an experiment, or go on with one.
 
         :param name: of its directory
         :param aims: ``Aims``

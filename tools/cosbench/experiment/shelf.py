@@ -37,8 +37,7 @@ class Entry:
 
 
 def entries(directory):
-    """
-    Return the experiments of a directory, the latest first.
+    """Return the experiments of a directory, the latest first.
 
     :param directory: its path; those below it that have an experiment count
     """
@@ -59,8 +58,7 @@ def entries(directory):
 
 
 def findings(directory):
-    """
-    Return what an experiment says now, also while it runs.
+    """Return what an experiment says now, also while it runs.
 
     :param directory: of the experiment
     :returns: ``Findings``

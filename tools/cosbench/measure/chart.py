@@ -12,8 +12,7 @@ from cosbench.measure.interval import Interval
 
 
 class Chart:
-    """
-    The points of one operation. Mutable.
+    """The points of one operation. Mutable.
 
     :param seconds: of an interval
     :param most: points, at least 2
@@ -33,8 +32,7 @@ class Chart:
         self._texts: dict[int, str] = {}
 
     def add(self, number: int, interval: Interval) -> None:
-        """
-        Count what is new in an interval.
+        """Count what is new in an interval.
 
         :param number: which interval
         :param interval: what is new in it; it stays as it is
@@ -70,8 +68,7 @@ class Chart:
         self._texts.clear()
 
     def texts(self) -> list[str]:
-        """
-        Return the points from the first to the last interval with samples.
+        """Return the points from the first to the last interval with samples.
 
         :returns: the JSON of each ``Point``
         """

@@ -22,8 +22,7 @@ from swift_lightsync.common.record_limits import refusal
 
 
 def bucket_of(value: int, half: int) -> int:
-    """
-    Return the number of the bucket that a value is in.
+    """Return the number of the bucket that a value is in.
 
     :param value: a positive integer
     :param half: says how wide buckets are
@@ -40,8 +39,7 @@ def bounds_of(bucket: int, half: int) -> tuple[int, int]:
 
 
 def rank(percent: float, count: int) -> int:
-    """
-    Return which of some sorted values a percentile is: the nearest rank.
+    """Return which of some sorted values a percentile is: the nearest rank.
 
     :param percent: 0 < percent <= 100
     :param count: how many values there are
@@ -69,8 +67,7 @@ _ENCODED = 'an HdrHistogram in base64 (V2, compressed; 1 to %d, %d ' \
 
 
 def encoded(counts: dict[int, int]) -> str:
-    """
-    Write a histogram.
+    """Write a histogram.
 
     :param counts: bucket -> how many values
     :returns: base64
@@ -86,8 +83,7 @@ def encoded(counts: dict[int, int]) -> str:
 
 
 def decoded(text: str, expected: int) -> dict[int, int]:
-    """
-    Read a histogram.
+    """Read a histogram.
 
     :param text: base64, from anyone
     :param expected: how many values it must have
@@ -120,8 +116,7 @@ def _payload(text: str) -> bytes:
 
 
 def _counts(data: bytes) -> Iterator[tuple[int, int]]:
-    """
-    Yield the counts that are not 0, with their indices, ascending.
+    """Yield the counts that are not 0, with their indices, ascending.
 
     The bytes are ZigZag LEB128: a negative number is so many zeros, others
     are counts.
@@ -141,8 +136,7 @@ def _counts(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _long(data: bytes, place: int, number: int) -> tuple[int, int]:
-    """
-    Read the rest of a number of more than one byte.
+    """Read the rest of a number of more than one byte.
 
     :param data: counts
     :param place: of its second byte

@@ -35,8 +35,7 @@ class HeatMap:
 
 def heat_map(timeline: Timeline, operation: str, most: int,
              is_intended: bool = False) -> HeatMap | None:
-    """
-    Return the heat map of an operation.
+    """Return the heat map of an operation.
 
     :param timeline: of a work
     :param operation: its id

@@ -33,8 +33,7 @@ from swift_lightsync.common.records import Between, Length, Record
 
 
 def microseconds(seconds: float) -> int:
-    """
-    Return a time in whole microseconds, from 1 to an hour.
+    """Return a time in whole microseconds, from 1 to an hour.
 
     :param seconds: any
     :returns: the nearest that a histogram can hold
@@ -138,8 +137,7 @@ class Histogram:
         return self.total / self.count if self.count else None
 
     def buckets(self) -> list[tuple[int, int, int]]:
-        """
-        Return the times that the histogram cannot tell apart.
+        """Return the times that the histogram cannot tell apart.
 
         :returns: a list of (lowest, highest, count), ascending, where there
             are any
@@ -149,8 +147,7 @@ class Histogram:
 
     def percentiles(self, wanted: Sequence[float]
                     ) -> list[int | None]:
-        """
-        Return the values that so many percent of all are not above.
+        """Return the values that so many percent of all are not above.
 
         This is the nearest rank. A value is at most 0.1% too high, and that
         of 100 percent is exact.
@@ -175,8 +172,7 @@ class Histogram:
 
     @classmethod
     def from_json(cls, value: Any) -> 'Histogram':
-        """
-        Make a histogram of parsed JSON.
+        """Make a histogram of parsed JSON.
 
         :param value: from anyone
         :returns: the histogram

@@ -156,8 +156,7 @@ class Interval:
             self._add_to(slot, count)
 
     def percentile(self, percent: float) -> float | None:
-        """
-        Return the response time that so many percent are not above.
+        """Return the response time that so many percent are not above.
 
         :param percent: 0 < percent <= 100
         :returns: microseconds; None without successes
@@ -172,8 +171,7 @@ class Interval:
         raise AssertionError('the slots hold fewer than count says')
 
     def point(self, start: float, seconds: float) -> Point:
-        """
-        Return what a plot shows of the interval.
+        """Return what a plot shows of the interval.
 
         :param start: seconds from the origin to its begin
         :param seconds: how long it is
@@ -197,8 +195,7 @@ class Interval:
         return [self.due.total, self.due._flat()]
 
     def set_due(self, total: int, flat: Sequence[int]) -> None:
-        """
-        Take the times from when samples were due.
+        """Take the times from when samples were due.
 
         :param total: microseconds
         :param flat: as of ``of``
@@ -211,8 +208,7 @@ class Interval:
 
     @classmethod
     def of(cls, sums: Sequence[int], flat: Sequence[int]) -> 'Interval':
-        """
-        Make an interval of a row.
+        """Make an interval of a row.
 
         :param sums: the values of ``SUMS``
         :param flat: slot, how many, slot, ...

@@ -94,8 +94,7 @@ class WorkResult(Record):
     timeline: Timeline | None = None
 
     def metrics(self, operation: OperationResult) -> Metrics:
-        """
-        Return the figures of an operation.
+        """Return the figures of an operation.
 
         :param operation: of this work
         """
@@ -110,8 +109,7 @@ class WorkResult(Record):
 
     @property
     def window(self) -> tuple[float, float | None]:
-        """
-        Begin and end of what counted, in seconds of its timeline.
+        """Begin and end of what counted, in seconds of its timeline.
 
         The end is None where it had no run time.
         """
@@ -121,8 +119,7 @@ class WorkResult(Record):
 
     @property
     def end(self) -> float | None:
-        """
-        Until when operations started, in seconds of the timeline.
+        """Until when operations started, in seconds of the timeline.
 
         None without operations.
         """

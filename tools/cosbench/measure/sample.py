@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 
 class Sample(NamedTuple):
-    """
-    One operation that has ended.
+    """One operation that has ended.
 
     Times are seconds of the driver's monotonic clock, with intended and
     started <= first_byte <= ended.

@@ -27,8 +27,7 @@ class Latency:
 
     @classmethod
     def of(cls, histograms: Sequence[Histogram]) -> Optional['Latency']:
-        """
-        Sum up the times of histograms.
+        """Sum up the times of histograms.
 
         :param histograms: of which some have values
         """
@@ -52,8 +51,7 @@ def _together(histograms: Sequence[Histogram]) -> Histogram:
 
 @dataclass(frozen=True)
 class Metrics:
-    """
-    The figures of one operation of a work.
+    """The figures of one operation of a work.
 
     Times are in milliseconds; None: there was nothing.
     """
@@ -87,8 +85,7 @@ class Metrics:
     @classmethod
     def of(cls, tally: Tally, workers: int,
            seconds: float | None = None) -> 'Metrics':
-        """
-        Return the figures of a tally.
+        """Return the figures of a tally.
 
         :param tally: of the operation
         :param workers: of the work
@@ -101,8 +98,7 @@ class Metrics:
     @classmethod
     def of_all(cls, tallies: Sequence[Tally], workers: int,
                seconds: float | None = None) -> 'Metrics':
-        """
-        Return the figures of the sum of tallies, without making the sum.
+        """Return the figures of the sum of tallies, without making the sum.
 
         Only those times are put together that percentiles are of.
 

@@ -60,8 +60,7 @@ class _Document(Record):
 
 
 class Tally:
-    """
-    What counts of one operation.
+    """What counts of one operation.
 
     Times are those of successes; a failed sample counts in ``failures``
     only.
@@ -186,8 +185,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, value: Any) -> 'Tally':
-        """
-        Make a tally of parsed JSON.
+        """Make a tally of parsed JSON.
 
         :param value: from anyone
         :returns: the tally

@@ -84,8 +84,7 @@ class Timeline:
         return sorted(self._operations)
 
     def add(self, sample: Sample, row: str | None = None) -> None:
-        """
-        Count a sample in the interval that it ended in.
+        """Count a sample in the interval that it ended in.
 
         :param sample: on the clock of the origin
         :param row: what it counts for; None: its operation
@@ -107,8 +106,7 @@ class Timeline:
         return interval
 
     def merge(self, other: 'Timeline') -> None:
-        """
-        Count all samples of another timeline.
+        """Count all samples of another timeline.
 
         :param other: of other samples; it stays as it is
         :raises ValueError: if its intervals are not as long
@@ -122,8 +120,7 @@ class Timeline:
             mine.pack()
 
     def __iter__(self) -> Iterator[tuple[str, int, Interval]]:
-        """
-        Go through the intervals that have samples, which are to read only.
+        """Go through the intervals that have samples, which are to read only.
 
         :returns: (operation id, number of the interval, interval)
         """
@@ -133,8 +130,7 @@ class Timeline:
 
     def intervals(self, operation: str, begin: float = 0.0,
                   end: float | None = None) -> list[Interval]:
-        """
-        Return the intervals that lie in a time.
+        """Return the intervals that lie in a time.
 
         :param operation: its id
         :param begin: seconds from the origin
@@ -152,8 +148,7 @@ class Timeline:
 
     def points(self, operation: str,
                most: int | None = None) -> Iterator[Point]:
-        """
-        Yield the points of an operation.
+        """Yield the points of an operation.
 
         :param operation: its id
         :param most: how many at most; intervals are put together for it
@@ -193,8 +188,7 @@ class Timeline:
 
     @classmethod
     def from_json(cls, value: Any) -> 'Timeline':
-        """
-        Make a timeline of parsed JSON.
+        """Make a timeline of parsed JSON.
 
         :param value: from anyone
         :returns: the timeline

@@ -43,8 +43,7 @@ PRIVATE = 0o600
 
 
 def write_archive(directory, document, zone=None):
-    """
-    Write all reports of a result.
+    """Write all reports of a result.
 
     :param directory: of the workload, in that of all archives; made if it
         is not there
@@ -78,8 +77,7 @@ def write_archive(directory, document, zone=None):
 
 
 def read_result(path):
-    """
-    Read a result.
+    """Read a result.
 
     :param path: of a result document, or of a workload's archive
     :returns: a ``Result``

@@ -43,8 +43,7 @@ class Side:
     """One operation of one run."""
 
     def __init__(self, intervals):
-        """
-        Put the intervals together to batches.
+        """Put the intervals together to batches.
 
         :param intervals: ``Interval`` of the run time, in their order
         """
@@ -57,8 +56,7 @@ class Side:
                         for batch in self.batches]
 
     def figures(self, chosen, percents):
-        """
-        Return the figures of some batches.
+        """Return the figures of some batches.
 
         :param chosen: numbers of batches
         :returns: (throughput in operations an interval, mean, percentiles)
@@ -108,8 +106,7 @@ def _batched(intervals):
 
 
 def estimates(ratios, one, other, percents, confidence):
-    """
-    Return how sure each ratio of two runs is.
+    """Return how sure each ratio of two runs is.
 
     :param ratios: the measured ratios of throughput, mean, percentiles;
         None where there is none

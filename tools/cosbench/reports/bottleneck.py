@@ -55,8 +55,7 @@ class NodeMeans:
 
 
 def node_means(work, nodes) -> list[NodeMeans]:
-    """
-    Return what nodes did in the run time of a work.
+    """Return what nodes did in the run time of a work.
 
     :param work: a ``WorkResult``
     :param nodes: ``NodeResult`` objects
@@ -89,8 +88,7 @@ def _mean(points, name):
 
 
 def limits(work, nodes) -> list[str]:
-    """
-    Return what limited a work, the likeliest first.
+    """Return what limited a work, the likeliest first.
 
     :param work: a ``WorkResult``
     :param nodes: ``NodeResult`` objects

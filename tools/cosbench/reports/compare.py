@@ -59,8 +59,7 @@ class Comparison:
 
 def compare(first: Sequence[Result], second: Sequence[Result],
             confidence: float = CONFIDENCE) -> Comparison:
-    """
-    Compare the runs of two configurations.
+    """Compare the runs of two configurations.
 
     :param first: those that ratios are to, at least one
     :param second: those that are compared with them, at least one

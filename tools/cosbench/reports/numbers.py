@@ -20,8 +20,7 @@ def number(value, digits=2):
 
 
 def ratio(value):
-    """
-    Write a share as a percentage.
+    """Write a share as a percentage.
 
     :param value: 0 to 1, or None
     """
@@ -34,8 +33,7 @@ def short(value):
 
 
 def size(value):
-    """
-    Write a number of bytes with a unit.
+    """Write a number of bytes with a unit.
 
     :param value: bytes
     """
@@ -48,8 +46,7 @@ def size(value):
 
 
 def moment(when, zone=None, pattern='%Y-%m-%d %H:%M:%S'):
-    """
-    Write a time of day.
+    """Write a time of day.
 
     :param when: unix seconds, or None
     :param zone: a ``tzinfo``; None: the local one
@@ -61,8 +58,7 @@ def moment(when, zone=None, pattern='%Y-%m-%d %H:%M:%S'):
 
 
 def aligned(rows, right=False):
-    """
-    Return a line for each row, its cells below those of the others.
+    """Return a line for each row, its cells below those of the others.
 
     :param rows: of cells, as text; each has as many
     :param right: whether cells stand at the right of their column

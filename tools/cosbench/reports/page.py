@@ -48,8 +48,7 @@ class Markup(str):
 
 
 def text(value):
-    """
-    Escape a value, unless it is markup already.
+    """Escape a value, unless it is markup already.
 
     :param value: ``Markup``, which stays as it is, or anything else
     :returns: ``Markup``
@@ -58,8 +57,7 @@ def text(value):
 
 
 def join(parts):
-    """
-    Put parts one after the other, each escaped.
+    """Put parts one after the other, each escaped.
 
     :param parts: as ``text`` takes; None is nothing
     :returns: ``Markup``
@@ -68,8 +66,7 @@ def join(parts):
 
 
 def tag(name, /, *content, **attributes):
-    """
-    Return an element.
+    """Return an element.
 
     :param content: as ``join`` takes
     :param attributes: True: it stands without a value; None or False: it is
@@ -91,8 +88,7 @@ def _attribute(key, value):
 
 
 def page(title, parts):
-    """
-    Return a page.
+    """Return a page.
 
     :param title: as text
     :param parts: HTML
@@ -127,8 +123,7 @@ def paragraph(words, style=None):
 
 
 def table(caption, columns, rows):
-    """
-    Return a table that scrolls where it is too wide, by keys as well.
+    """Return a table that scrolls where it is too wide, by keys as well.
 
     :param columns: headings, as text
     :param rows: of cells, as ``join`` takes; the first is the row's heading
@@ -145,8 +140,7 @@ def table(caption, columns, rows):
 
 
 def figure(title, plot, figures):
-    """
-    Return a plot with its figures.
+    """Return a plot with its figures.
 
     :param plot: SVG
     :param figures: the same as a table

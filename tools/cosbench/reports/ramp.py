@@ -51,8 +51,7 @@ class Ramp:
 
 
 def find(name, steps, most_ms=None, least_success=LEAST_SUCCESS):
-    """
-    Find peak and knee of an operation.
+    """Find peak and knee of an operation.
 
     :param name: of the operation
     :param steps: each a ``Step``
@@ -79,8 +78,7 @@ def _acceptable(metrics, most_ms, least_success):
 
 
 def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
-    """
-    Find peak and knee of each operation of results.
+    """Find peak and knee of each operation of results.
 
     :param results: each a ``Result``; the steps are its normal works, in
         one result or in many
@@ -106,8 +104,7 @@ def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
 
 
 def past_peak(throughputs, patience=2, gain=0.05):
-    """
-    For who runs the steps: is more of no use?
+    """For who runs the steps: is more of no use?
 
     :param throughputs: of the steps so far, in their order
     :param patience: how many steps in a row must have brought too little

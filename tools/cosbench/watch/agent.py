@@ -53,8 +53,7 @@ class Sources:
 
 
 def families(sources: Sources = Sources()) -> list[Family]:
-    """
-    Return the metrics of this host.
+    """Return the metrics of this host.
 
     :param sources: what of it
     :returns: ``Family`` objects
@@ -125,8 +124,7 @@ def _network(sources: Sources) -> list[Family]:
 
 
 def answering(read: Callable[[], Iterable[Family]]) -> Any:
-    """
-    Return a handler of requests for metrics.
+    """Return a handler of requests for metrics.
 
     :param read: returns ``Family`` objects
     """
@@ -156,8 +154,7 @@ class _Packets(asyncio.DatagramProtocol):
 
 @asynccontextmanager
 async def statsd(port: int) -> AsyncIterator[ServerTimings]:
-    """
-    Listen in the block to what the servers of this host say by statsd.
+    """Listen in the block to what the servers of this host say by statsd.
 
     :param port: UDP, of 127.0.0.1
     :returns: a context of ``ServerTimings``
@@ -176,8 +173,7 @@ _ROOT = '/sys/fs/cgroup'
 
 
 class ControlGroup:
-    """
-    A group of processes.
+    """A group of processes.
 
     :param name: its path below the hierarchies, such as ``swift/node1``
     :param root: where they are mounted

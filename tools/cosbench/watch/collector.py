@@ -25,8 +25,7 @@ log = logging.getLogger('cosbench.watch')
 
 
 class Node:
-    """
-    What is known of a node in a run.
+    """What is known of a node in a run.
 
     :param target: the ``Target``
     """
@@ -40,8 +39,7 @@ class Node:
         self._last: Look | None = None
 
     def take(self, when: float, text: str, pending: int | None = None) -> None:
-        """
-        Take what the node has answered.
+        """Take what the node has answered.
 
         :param when: unix seconds
         :param text: its metrics
@@ -77,8 +75,7 @@ class Node:
 
 @asynccontextmanager
 async def watching(targets: Iterable[Target]) -> AsyncIterator[list[Node]]:
-    """
-    Watch nodes in the block.
+    """Watch nodes in the block.
 
     :param targets: ``Target`` objects
     :returns: a context of ``Node`` objects, which fill

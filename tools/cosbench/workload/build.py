@@ -54,8 +54,7 @@ SET_BY_SPECIAL = TIMES + ('totalOps', 'totalBytes', 'division')
 
 def build(root: Element, adaptors: Adaptors = Adaptors()
           ) -> tuple[Workload, tuple[Problem, ...]]:
-    """
-    Build the workload that a document means.
+    """Build the workload that a document means.
 
     :param root: of the document
     :param adaptors: what is installed

@@ -28,8 +28,7 @@ Parser = Callable[[str, str], Any]
 
 
 class Config(Mapping[str, str]):
-    """
-    A parsed text: an immutable mapping of lower-case key to value.
+    """A parsed text: an immutable mapping of lower-case key to value.
 
     :param pairs: (key, value) pairs
     :param ignored: entries without ``=``, which have no meaning
@@ -49,8 +48,7 @@ class Config(Mapping[str, str]):
     @classmethod
     def parse(cls, text: str | None,
               asked: set[str] | None = None) -> 'Config':
-        """
-        Return the config that a text means.
+        """Return the config that a text means.
 
         :param text: what stands in an attribute; None: nothing
         :param asked: see the class
@@ -65,8 +63,7 @@ class Config(Mapping[str, str]):
         return cls(pairs, ignored, asked)
 
     def over(self, other: 'Config') -> 'Config':
-        """
-        Lay this config over another: where both have a key, this wins.
+        """Lay this config over another: where both have a key, this wins.
 
         :param other: the config below
         :returns: a new config
@@ -99,8 +96,7 @@ class Config(Mapping[str, str]):
         return self._values.items()
 
     def text(self, key: str, default: Any = REQUIRED) -> Any:
-        """
-        Return the value of a key as it was written, trimmed.
+        """Return the value of a key as it was written, trimmed.
 
         :param key: the key, in any case
         :param default: what stands for a key that is absent; without a
@@ -116,8 +112,7 @@ class Config(Mapping[str, str]):
 
     def parsed(self, key: str, parse: Parser,
                default: Any = REQUIRED) -> Any:
-        """
-        Return what a function makes of the value of a key, as ``text``.
+        """Return what a function makes of the value of a key, as ``text``.
 
         :param parse: makes the value of the key and its text
         """
@@ -141,8 +136,7 @@ class Config(Mapping[str, str]):
 
     def choice(self, key: str, kind: type[_E],
                default: Any = REQUIRED) -> Any:
-        """
-        Return the value of a key as a member of an Enum, as ``text``.
+        """Return the value of a key as a member of an Enum, as ``text``.
 
         :param kind: an Enum whose values are texts in lower case
         """

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 
 def part(size: int, parts: int, index: int) -> tuple[int, int]:
-    """
-    Return one of the disjoint parts that cover a whole.
+    """Return one of the disjoint parts that cover a whole.
 
     :param size: of the whole, at least 0
     :param parts: how many, at least 1
@@ -31,8 +30,7 @@ class Share:
     workers: int
 
     def of(self, whole: range) -> range:
-        """
-        Return the worker's part of a whole.
+        """Return the worker's part of a whole.
 
         :param whole: all numbers
         """
@@ -40,8 +38,7 @@ class Share:
         return whole[offset:offset + length]
 
     def to_pick_from(self, whole: range) -> range:
-        """
-        Return what a worker picks from, which is never empty.
+        """Return what a worker picks from, which is never empty.
 
         Where there are more workers than elements, several share one.
 
@@ -52,8 +49,7 @@ class Share:
 
 
 def quota(total: int, workers: int, index: int) -> int | None:
-    """
-    Return what a worker may use of a total.
+    """Return what a worker may use of a total.
 
     The quotas add up to the total, and a quota of 0 is nothing, whereas
     COSBench rounded down and ran for ever on 0.

@@ -70,8 +70,7 @@ class Findings:
 
     def value(self, element: Element, key: str, parse: Parser,
               default: Any = None) -> Any:
-        """
-        Return the value of an attribute.
+        """Return the value of an attribute.
 
         :param element: that may have the attribute
         :param key: the name of the attribute
@@ -84,8 +83,7 @@ class Findings:
         return default
 
     def children(self, element: Element) -> Children:
-        """
-        Return the known children of an element.
+        """Return the known children of an element.
 
         A second child of a kind that may be there once is refused; unknown
         attributes and children get a warning.

@@ -15,8 +15,7 @@ _URL = re.compile(r'https?://[^\s/?#@,]{1,200}')
 
 
 def endpoints(config: Config) -> tuple[str, ...]:
-    """
-    Return the addresses that a storage is asked at.
+    """Return the addresses that a storage is asked at.
 
     :param config: of a storage
     :returns: URLs; none: there is one address, which is elsewhere

@@ -28,8 +28,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def of_containers(config: Config) -> Headers:
-    """
-    Return the headers to create containers with.
+    """Return the headers to create containers with.
 
     :param config: all that an operation inherits
     :returns: (name in lower case, value) pairs, sorted

@@ -49,8 +49,7 @@ class Inherited:
 
 
 class Inheritance:
-    """
-    Reads what elements hand on.
+    """Reads what elements hand on.
 
     :param adaptors: what is installed
     :param findings: get what is wrong
@@ -66,8 +65,7 @@ class Inheritance:
 
     def handed_on(self, element: Element, children: Children,
                   above: Inherited) -> Inherited:
-        """
-        Return what an element hands on.
+        """Return what an element hands on.
 
         :param element: of any tag
         :param children: of the element
@@ -110,8 +108,7 @@ class Inheritance:
 
     def checked(self, works: Sequence[Work]
                 ) -> list[tuple[Element, Config]]:
-        """
-        Return the configs of which it is known what their keys may be.
+        """Return the configs of which it is known what their keys may be.
 
         :param works: all of the workload
         :returns: elements, and what stands in their configs

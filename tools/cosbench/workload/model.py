@@ -180,8 +180,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Work:
-    """
-    One job, which ends with the first of its limits.
+    """One job, which ends with the first of its limits.
 
     One limit at least is not 0. An operation of a special work is one pass
     over the worker's part; each worker makes one.
@@ -210,8 +209,7 @@ class Work:
     operations: tuple[Operation, ...]
 
     def quota(self, worker: int) -> Quota:
-        """
-        Return what a worker may use: all quotas add up to the totals.
+        """Return what a worker may use: all quotas add up to the totals.
 
         :param worker: which, from 0
         """

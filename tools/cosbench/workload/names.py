@@ -28,8 +28,7 @@ _TRIGGER = re.compile(r'([\w.-]+)\s*(?:\((.*)\))?')
 
 
 def printable(key: str, text: str) -> str:
-    """
-    Return a text that has no line breaks or other control characters.
+    """Return a text that has no line breaks or other control characters.
 
     :param key: the name of the setting, for the error
     :param text: its value
@@ -41,8 +40,7 @@ def printable(key: str, text: str) -> str:
 
 
 def label(key: str, text: str, forbidden: str = '/\\') -> str:
-    """
-    Return the name of a part of a workload, trimmed.
+    """Return the name of a part of a workload, trimmed.
 
     :param key: what is named, for the error
     :param text: the name
@@ -60,8 +58,7 @@ def label(key: str, text: str, forbidden: str = '/\\') -> str:
 
 
 def containers(config: Config) -> Names:
-    """
-    Return the names that containers, cprefix and csuffix give.
+    """Return the names that containers, cprefix and csuffix give.
 
     :param config: all that an operation inherits
     :raises ConfigError: if one of them could not be a container's
@@ -71,8 +68,7 @@ def containers(config: Config) -> Names:
 
 
 def objects(config: Config) -> Names:
-    """
-    Return the names that objects, oprefix and osuffix give.
+    """Return the names that objects, oprefix and osuffix give.
 
     :param config: all that an operation inherits
     :raises ConfigError: if one of them could not be an object's
@@ -94,8 +90,7 @@ def _names(config: Config, key: str, prefix: str, most: int,
 
 
 def with_room(names: Names, more: int) -> None:
-    """
-    Check that names of objects can have something behind them.
+    """Check that names of objects can have something behind them.
 
     :param names: from ``objects``
     :param more: bytes that are put behind them
@@ -118,8 +113,7 @@ def _no_dots(key: str, text: str) -> None:
 
 
 def directory(key: str, text: str) -> str:
-    """
-    Return a directory on the drivers, which ``..`` must not lead out of.
+    """Return a directory on the drivers, which ``..`` must not lead out of.
 
     :param key: the name of the setting, for the error
     :param text: the directory
@@ -132,8 +126,7 @@ def directory(key: str, text: str) -> str:
 
 
 def trigger(key: str, text: str) -> Trigger:
-    """
-    Return the trigger that a text means.
+    """Return the trigger that a text means.
 
     :param key: the name of the setting, for the error
     :param text: ``script.sh(argument,...)``, or the script only

@@ -170,8 +170,7 @@ _FIELDS: dict[OperationType, Callable[[Config], Fields]] = {
 
 
 def fields(kind: OperationType, config: Config) -> Fields:
-    """
-    Return the fields of ``Operation`` that come from the config.
+    """Return the fields of ``Operation`` that come from the config.
 
     :param kind: what the operation does
     :param config: all that it inherits
@@ -181,8 +180,7 @@ def fields(kind: OperationType, config: Config) -> Fields:
 
 
 def operation_type(key: str, text: str) -> OperationType:
-    """
-    Return the type of operation that a work names.
+    """Return the type of operation that a work names.
 
     :param key: the name of the attribute, for the error
     :param text: its value

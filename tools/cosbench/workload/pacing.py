@@ -40,8 +40,7 @@ class Pace:
 
     def offsets(self, worker: int, workers: int,
                 rng: RandomSource) -> Iterator[float]:
-        """
-        Return the times at which a worker is meant to begin operations.
+        """Return the times at which a worker is meant to begin operations.
 
         :param worker: which, from 0
         :param workers: how many the work has
@@ -70,8 +69,7 @@ def _poisson(gap: float, rng: RandomSource) -> Iterator[float]:
 
 
 def pace(config: Config) -> Pace | None:
-    """
-    Return the pace that a config asks for.
+    """Return the pace that a config asks for.
 
     :param config: of a work
     :returns: the pace; None: closed loop
@@ -87,8 +85,7 @@ def pace(config: Config) -> Pace | None:
 
 
 def log_share(config: Config) -> float:
-    """
-    Return of which share of its requests a work keeps a log.
+    """Return of which share of its requests a work keeps a log.
 
     :param config: of a work
     :returns: 0: of none, to 1: of all

@@ -68,8 +68,7 @@ def _one_size(key: str, text: str) -> int:
 
 
 def parts(config: Config, sizes: Sizes) -> Parts | None:
-    """
-    Return how a config has its objects uploaded.
+    """Return how a config has its objects uploaded.
 
     :param config: of a write or a prepare
     :param sizes: of its objects
@@ -95,8 +94,7 @@ def parts(config: Config, sizes: Sizes) -> Parts | None:
 
 
 def piece(config: Config) -> Piece | None:
-    """
-    Return what of an object a config has read.
+    """Return what of an object a config has read.
 
     :param config: of a read
     :returns: a piece; None: all of it
@@ -123,8 +121,7 @@ def piece(config: Config) -> Piece | None:
 
 
 def version(config: Config) -> Version | None:
-    """
-    Return which version a config means.
+    """Return which version a config means.
 
     :param config: of a read, head or delete
     :returns: a version; None: the object as it is

@@ -88,8 +88,7 @@ def _skewed(text: str) -> Selector | None:
 
 @lru_cache(maxsize=1000)
 def parse(key: str, text: str) -> Selector:
-    """
-    Return the selector that a text means.
+    """Return the selector that a text means.
 
     :param key: the setting, for the error
     :param text: a selector
@@ -113,8 +112,7 @@ def parse(key: str, text: str) -> Selector:
 
 @lru_cache(maxsize=1000)
 def parse_sizes(key: str, text: str) -> Sizes:
-    """
-    Return the sizes that a text means.
+    """Return the sizes that a text means.
 
     :param key: the setting, for the error
     :param text: a selector with a unit

@@ -51,8 +51,7 @@ class Selector:
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
                share: Share | None = None) -> Picker:
-        """
-        Return what picks for one worker.
+        """Return what picks for one worker.
 
         :param rng: the worker's random generator
         :param shared: an iterator over 0, 1, 2, ... that all workers of the
@@ -216,8 +215,7 @@ class Sizes:
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
                share: Share | None = None) -> Picker:
-        """
-        Return what picks sizes for one worker, as ``Selector.picker``.
+        """Return what picks sizes for one worker, as ``Selector.picker``.
 
         :returns: a function that returns the next size in bytes
         """
@@ -226,8 +224,7 @@ class Sizes:
 
 
 def uniform(span: range, rng: RandomSource) -> Picker:
-    """
-    Return what picks each integer of a range equally often.
+    """Return what picks each integer of a range equally often.
 
     :param span: at least one integer
     :param rng: the worker's random generator

@@ -25,8 +25,7 @@ def _name(stage: Element) -> str:
 
 def stepped(root: Element, counts: Sequence[int],
             stage: str | None = None) -> tuple[Element, list[str]]:
-    """
-    Return a workload in which steps stand in the place of a stage.
+    """Return a workload in which steps stand in the place of a stage.
 
     :param root: of a workload; it stays as it is
     :param counts: of workers, one a step; each normal work has as many

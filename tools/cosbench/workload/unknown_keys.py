@@ -31,8 +31,7 @@ _MOST, _LONGEST = 100, 40
 
 def warn(findings: Findings, configs: Iterable[tuple[Element, Config]],
          asked: AbstractSet[str]) -> None:
-    """
-    Warn of the keys that nothing asks for, each with the nearest known one.
+    """Warn of the keys that nothing asks for, each with the nearest known one.
 
     A key with a dot in it has a name of the user's behind the dot.
 

@@ -37,8 +37,7 @@ def _log1p_over(x: float) -> float:
 
 def zipf(ranks: int, exponent: float,
          rng: RandomSource) -> Callable[[], int]:
-    """
-    Return what draws ranks.
+    """Return what draws ranks.
 
     :param ranks: how many there are, at least 1
     :param exponent: more than 0

@@ -66,16 +66,13 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
         await self.controller.open()
 
     async def ask(self, method, path, **options):
-        """
-        :returns: (status, text, fields of the header)
-        """
+        """:returns: (status, text, fields of the header)"""
         async with self.client.request(
                 method, path, allow_redirects=False, **options) as answer:
             return answer.status, await answer.text(), answer.headers
 
     async def ask_literally(self, path):
-        """
-        GET a path as it is, with all rights: clients take .. out of it.
+        """GET a path as it is, with all rights: clients take .. out of it.
 
         :returns: (status, text)
         """
@@ -100,9 +97,7 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
         return await self.ask('POST', '/login', data={'token': token})
 
     async def csrf(self):
-        """
-        :returns: the token in the forms of who has logged in
-        """
+        """:returns: the token in the forms of who has logged in"""
         _, text, _ = await self.ask('GET', '/submit')
         return _CSRF.search(text).group(1)
 

@@ -25,8 +25,7 @@ class Killed(BaseException):
 
 
 class Runner:
-    """
-    Writes generated results into the archive of a book.
+    """Writes generated results into the archive of a book.
 
     :param dies_in: which of its runs it does not come back from
     """

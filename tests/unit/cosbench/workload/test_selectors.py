@@ -40,8 +40,7 @@ def drawn(text, number, seed=1, share=None, shared=None):
 
 
 def chi_square(found, expected):
-    """
-    :param found: the number of each outcome
+    """:param found: the number of each outcome
     :param expected: the probability of each
     :returns: (the statistic, what it exceeds once in 1,000 times)
     """

@@ -40,8 +40,7 @@ Data = bytes | memoryview
 
 
 def header_lines(pairs: Iterable[tuple[str, str]]) -> bytes:
-    """
-    Write headers.
+    """Write headers.
 
     :param pairs: (name, value) texts
     :returns: the lines of a head

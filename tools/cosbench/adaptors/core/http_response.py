@@ -34,8 +34,7 @@ _NONE, _LENGTH, _CHUNKED, _UNTIL_EOF = range(4)
 
 
 class Response:
-    """
-    One response: ``feed`` what comes until ``complete``.
+    """One response: ``feed`` what comes until ``complete``.
 
     ``status`` is 0 until the final head is there. ``size`` counts the bytes
     of the body without its framing.
@@ -71,8 +70,7 @@ class Response:
         self._trailers = self._unread = False
 
     def feed(self, data: bytes) -> None:
-        """
-        Take what the server has sent.
+        """Take what the server has sent.
 
         :param data: bytes, not empty
         :raises OperationError: if they cannot be a response
@@ -98,8 +96,7 @@ class Response:
             self._body(data[place:] if place else data)
 
     def eof(self) -> None:
-        """
-        Take notice that the server closes.
+        """Take notice that the server closes.
 
         :raises OperationError: if the response was not complete
         """
@@ -254,8 +251,7 @@ class Response:
             self.reusable = False
 
     def _line(self, data: bytes, place: int) -> int:
-        """
-        Take the line that begins a chunk, or all trailers.
+        """Take the line that begins a chunk, or all trailers.
 
         :returns: the place after it; -1 if it is not all there
         """

@@ -42,8 +42,7 @@ def digest(data: bytes) -> str:
 
 
 def completion(etags: Sequence[str]) -> bytes:
-    """
-    Return the body that makes one object of the parts of an upload.
+    """Return the body that makes one object of the parts of an upload.
 
     :param etags: of the parts, in order
     :returns: XML
@@ -56,8 +55,7 @@ def completion(etags: Sequence[str]) -> bytes:
 
 
 def check_no_error(data: bytes) -> None:
-    """
-    Check an answer 200 that may have an error in its body.
+    """Check an answer 200 that may have an error in its body.
 
     :param data: the body
     :raises OperationError: ``partial``, if it has
@@ -68,8 +66,7 @@ def check_no_error(data: bytes) -> None:
 
 
 def upload_of(data: bytes) -> str:
-    """
-    Return the id of an upload that began.
+    """Return the id of an upload that began.
 
     :param data: the answer's body
     :raises OperationError: if there is none
@@ -81,8 +78,7 @@ def upload_of(data: bytes) -> str:
 
 
 def versions_of(data: bytes, name: str) -> list[str]:
-    """
-    Return the ids of the versions of an object that have content.
+    """Return the ids of the versions of an object that have content.
 
     :param data: a listing of versions
     :param name: of the object

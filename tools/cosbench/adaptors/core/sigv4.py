@@ -27,8 +27,7 @@ class Scope(NamedTuple):
 
 
 def query_string(pairs: Iterable[tuple[str, str]]) -> str:
-    """
-    Return a query in the one order and quoting that can be signed.
+    """Return a query in the one order and quoting that can be signed.
 
     :param pairs: (name, value) texts
     :returns: the query, without a question mark
@@ -51,8 +50,7 @@ def _key(scope: Scope, day: str) -> bytes:
 
 
 class Signer:
-    """
-    Signs requests that have the same headers, within a second.
+    """Signs requests that have the same headers, within a second.
 
     :param scope: who signs, and for what
     :param headers: those that are signed: (name in lower case, value),
@@ -77,8 +75,7 @@ class Signer:
             ALGORITHM, scope.access_key, place, names)
 
     def authorization(self, method: str, path: str, query: str) -> str:
-        """
-        Sign a request.
+        """Sign a request.
 
         :param method: such as ``GET``
         :param path: quoted, as in the request

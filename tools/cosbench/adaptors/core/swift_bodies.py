@@ -30,8 +30,7 @@ def names_to_delete(container: str, names: Iterable[str]) -> bytes:
 
 
 def check_deleted(data: bytes, wanted: int) -> None:
-    """
-    Check that a bulk delete left nothing.
+    """Check that a bulk delete left nothing.
 
     :param data: the answer's body
     :param wanted: how many names were sent
@@ -48,8 +47,7 @@ def check_deleted(data: bytes, wanted: int) -> None:
 
 
 def versions_of(data: bytes, name: str) -> list[str]:
-    """
-    Return the ids of the versions of an object that have content.
+    """Return the ids of the versions of an object that have content.
 
     :param data: a listing of versions
     :param name: of the object
@@ -69,8 +67,7 @@ def names_of(data: bytes) -> list[str]:
 
 def manifest(container: str,
              segments: Sequence[tuple[str, str, int]]) -> bytes:
-    """
-    Return the manifest of a static large object.
+    """Return the manifest of a static large object.
 
     :param container: of the segments
     :param segments: name, ETag, bytes of each

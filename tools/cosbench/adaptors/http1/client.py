@@ -31,8 +31,7 @@ _TARGET = re.compile(rb'[!-~]+')
 
 
 class Client:
-    """
-    Belongs to the event loop that its first request runs on.
+    """Belongs to the event loop that its first request runs on.
 
     :param url: a ``Url``; its path is of no importance
     :param timeout: seconds without a byte, and for a connection; 0: no
@@ -60,8 +59,7 @@ class Client:
 
     async def request(self, method, target, headers=b'', body=None,
                       sink=None):
-        """
-        Send a request, and wait for its response.
+        """Send a request, and wait for its response.
 
         :param method: bytes
         :param target: bytes: path and query, quoted

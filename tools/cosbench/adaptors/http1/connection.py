@@ -17,8 +17,7 @@ _LAST_CHUNK = b'0\r\n\r\n'
 
 
 class Connection(asyncio.Protocol):
-    """
-    A connection, as the event loop sees it.
+    """A connection, as the event loop sees it.
 
     :param on_close: called with this one when it is closed
     """
@@ -47,8 +46,7 @@ class Connection(asyncio.Protocol):
         return self._waiter is not None
 
     async def exchange(self, head, body, response):
-        """
-        Send a request, and feed the response until it is complete.
+        """Send a request, and feed the response until it is complete.
 
         :param head: bytes
         :param body: None, or blocks as ``Storage.put`` has them

@@ -35,8 +35,7 @@ class Url(NamedTuple):
 
 
 def parse_url(key, text):
-    """
-    Parse the URL of a server.
+    """Parse the URL of a server.
 
     :param key: the setting, for the error
     :param text: a URL
@@ -60,8 +59,7 @@ def parse_url(key, text):
 
 
 def trust(scheme, authorities=None, verify=True):
-    """
-    Return what checks the certificates of a server.
+    """Return what checks the certificates of a server.
 
     :param scheme: of the server's URL
     :param authorities: a PEM file with certificates that are trusted, also

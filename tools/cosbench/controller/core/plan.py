@@ -50,8 +50,7 @@ _T = TypeVar('_T')
 
 
 def addresses(texts: Iterable[str]) -> tuple[Address, ...]:
-    """
-    Return the driver processes that a command line names.
+    """Return the driver processes that a command line names.
 
     :param texts: of the form ``FORM``; without a name the nth is called
         ``drivern``
@@ -88,8 +87,7 @@ def _processes(text: str, match: Match[str],
 
 
 def eligible(work: Work, drivers: Iterable[_D]) -> list[_D]:
-    """
-    Return the drivers that may have workers of a work.
+    """Return the drivers that may have workers of a work.
 
     :param work: which may be pinned to a driver
     :param drivers: all that answer
@@ -102,8 +100,7 @@ def eligible(work: Work, drivers: Iterable[_D]) -> list[_D]:
 
 def shares(first: int, count: int, drivers: Sequence[_T],
            turn: int = 0) -> list[tuple[_T, int, int]]:
-    """
-    Share workers out to drivers.
+    """Share workers out to drivers.
 
     :param first: the first of the workers
     :param count: how many workers
@@ -131,8 +128,7 @@ class Progress:
 
 def inherited(mission: Mission, work: Work, progress: Progress,
               elapsed: float) -> Mission | None:
-    """
-    Return what others must do of a mission whose driver was lost.
+    """Return what others must do of a mission whose driver was lost.
 
     A special work's share is done anew, since which of it was done is not
     known and doing it twice does no harm. A normal work goes on for the
@@ -169,8 +165,7 @@ def _left(own: int | None, total: int, work: Work, mission: Mission,
 
 def split(mission: Mission, drivers: Sequence[_D], turn: int,
           name: Callable[[_D], str]) -> list[tuple[_D, Mission]]:
-    """
-    Split a mission over drivers.
+    """Split a mission over drivers.
 
     :param mission: all of it is done by others
     :param drivers: at least one

@@ -25,8 +25,7 @@ WALKS_CONTAINERS = (OperationType.INIT, OperationType.DISPOSE)
 
 
 def seed_of(seed: int, *place: int | str) -> int:
-    """
-    Return the seed of one of many random generators.
+    """Return the seed of one of many random generators.
 
     :param seed: of the workload
     :param place: what tells one generator from another
@@ -38,8 +37,7 @@ def seed_of(seed: int, *place: int | str) -> int:
 
 
 def chooser(operations: Sequence[Operation], rng: RandomSource) -> Picker:
-    """
-    Return what chooses among operations by their ratios.
+    """Return what chooses among operations by their ratios.
 
     :param operations: their ratios sum to 100
     :param rng: the worker's random generator
@@ -60,8 +58,7 @@ class Counters:
         self._counters: dict[tuple[str, str], Iterator[int]] = {}
 
     def get(self, operation: Operation, key: str) -> Iterator[int]:
-        """
-        Return a counter, which is made when it is first asked for.
+        """Return a counter, which is made when it is first asked for.
 
         :param operation: whose counter it is
         :param key: what is counted, such as ``sizes``
@@ -71,8 +68,7 @@ class Counters:
 
 
 class Choices:
-    """
-    What one worker chooses for one of its operations.
+    """What one worker chooses for one of its operations.
 
     ``container()`` and ``object()`` return names, ``size()`` returns bytes,
     ``piece()`` a ``PieceOf``; each is None where the operation has no such
@@ -129,8 +125,7 @@ class Choices:
 
 def targets(operation: Operation,
             share: Share) -> Iterator[tuple[str, str | None]]:
-    """
-    Yield what one worker of a special work goes through, each thing once.
+    """Yield what one worker of a special work goes through, each thing once.
 
     :param operation: of a special work
     :param share: the worker's share
@@ -156,8 +151,7 @@ def _numbers(selector: Selector, share: Share) -> Iterator[int]:
 
 
 def walk(selector: Selector, share: Share) -> tuple[range, ...]:
-    """
-    Return what a worker goes through that visits each thing once.
+    """Return what a worker goes through that visits each thing once.
 
     :param selector: of what there is
     :param share: the worker's share

@@ -62,8 +62,7 @@ _ORDERS = {OperationType.PREPARE: (Step.CONTAINERS, Step.MAIN),
 
 
 def steps(work: Work) -> tuple[Step, ...]:
-    """
-    Return the steps of a work, in their order.
+    """Return the steps of a work, in their order.
 
     :param work: of any type
     :returns: at least one step
@@ -75,8 +74,7 @@ def steps(work: Work) -> tuple[Step, ...]:
 
 
 def operations(work: Work, step: Step) -> tuple[Operation, ...]:
-    """
-    Return what is done in a step of a work.
+    """Return what is done in a step of a work.
 
     :param work: of any type
     :param step: one of its steps
@@ -87,8 +85,7 @@ def operations(work: Work, step: Step) -> tuple[Operation, ...]:
 
 
 def rows(work: Work, step: Step) -> tuple[Operation, ...]:
-    """
-    Return what results have figures of.
+    """Return what results have figures of.
 
     :param work: of any type
     :param step: one of its steps
@@ -110,8 +107,7 @@ def rows(work: Work, step: Step) -> tuple[Operation, ...]:
 
 
 def endpoint_rows(operation: str, count: int) -> list[tuple[str, ...]]:
-    """
-    Return the rows that count the requests to each endpoint.
+    """Return the rows that count the requests to each endpoint.
 
     :param operation: its id
     :param count: of endpoints
@@ -158,8 +154,7 @@ class Mission(Record, exact=True):
     lease: Lease = 60.0
 
     def share(self, first: int, count: int, **changed: Any) -> 'Mission':
-        """
-        Return the mission of some of these workers.
+        """Return the mission of some of these workers.
 
         :param first: of them, counted as in this mission
         :param count: how many
@@ -168,8 +163,7 @@ class Mission(Record, exact=True):
         return replace(self, first=first, count=count, **changed)
 
     def quota(self, work: Work, worker: int) -> Quota:
-        """
-        Return what one worker may use.
+        """Return what one worker may use.
 
         :param work: that the mission is of
         :param worker: which of the work, from 0
@@ -188,8 +182,7 @@ class Mission(Record, exact=True):
 
 def remaining(total: int, workers: int, first: int, count: int,
               used: int) -> int | None:
-    """
-    Return what the workers of a lost driver have left of a total.
+    """Return what the workers of a lost driver have left of a total.
 
     :param total: of the whole work; 0: no limit
     :param workers: how many the work has
@@ -206,8 +199,7 @@ def remaining(total: int, workers: int, first: int, count: int,
 
 
 def find(mission: Mission, workload: Workload) -> Work:
-    """
-    Return the work that a mission means.
+    """Return the work that a mission means.
 
     :param mission: from anyone
     :param workload: of the mission's document

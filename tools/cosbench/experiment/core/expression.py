@@ -50,8 +50,7 @@ _COMPARE = ('<', '<=', '>', '>=')
 
 
 def parse(text: str) -> Condition:
-    """
-    Parse a condition.
+    """Parse a condition.
 
     :param text: of ``--fail-if``
     :returns: the condition

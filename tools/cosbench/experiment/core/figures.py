@@ -75,8 +75,7 @@ class Run:
 
     @classmethod
     def of(cls, result: Result, also_special: bool = False) -> 'Run':
-        """
-        Return what is compared of a result.
+        """Return what is compared of a result.
 
         :param result: of a run that has ended
         :param also_special: whether works that are not normal count, too
@@ -96,8 +95,7 @@ class Run:
     @classmethod
     def parts(cls, result: Result
               ) -> dict[str, tuple[WorkResult, OperationResult]]:
-        """
-        Return the operations of a result.
+        """Return the operations of a result.
 
         :param result: of a run
         :returns: whole name -> its work, and itself; of those that
@@ -117,8 +115,7 @@ class Run:
         return found
 
     def value(self, figure: str, operation: str) -> float | None:
-        """
-        Return a figure.
+        """Return a figure.
 
         :param figure: of ``FIGURES``
         :param operation: its whole name
@@ -130,8 +127,7 @@ class Run:
 
 def counted(figure: str, operation: str, runs: Sequence[Run]
             ) -> float | None:
-    """
-    Return a figure that several runs have together.
+    """Return a figure that several runs have together.
 
     :param figure: failures, or success
     :param operation: its whole name
@@ -155,8 +151,7 @@ Runs = Mapping[str, Sequence[Run]]
 
 
 def common_operations(runs: Runs) -> list[str]:
-    """
-    Return the operations that all runs have.
+    """Return the operations that all runs have.
 
     :param runs: of all configurations
     :returns: their whole names, in the order of the first run

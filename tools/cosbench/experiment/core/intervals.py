@@ -28,8 +28,7 @@ class Mean:
 
     def interval(self, confidence: float
                  ) -> tuple[float, float] | None:
-        """
-        Return the confidence interval of the mean.
+        """Return the confidence interval of the mean.
 
         :param confidence: 0 to 1, both excluded
         :returns: its low and high end; None where there is none
@@ -50,8 +49,7 @@ class Mean:
 
 
 def of_one(values: Sequence[float]) -> Mean:
-    """
-    Return the mean of runs; of paired ones these are their differences.
+    """Return the mean of runs; of paired ones these are their differences.
 
     :param values: one a run, at least one
     """
@@ -64,8 +62,7 @@ def of_one(values: Sequence[float]) -> Mean:
 
 
 def of_two(first: Sequence[float], second: Sequence[float]) -> Mean:
-    """
-    Return the difference of two groups of runs that are not paired.
+    """Return the difference of two groups of runs that are not paired.
 
     This is Welch's: the groups may vary differently.
 
@@ -93,8 +90,7 @@ def _variance(values: Sequence[float], mean: float) -> float:
 
 @lru_cache(maxsize=4096)
 def quantile(freedom: float, confidence: float) -> float:
-    """
-    Return how many standard errors an interval is to each side.
+    """Return how many standard errors an interval is to each side.
 
     :param freedom: degrees of freedom, more than 0
     :param confidence: 0 to 1, both excluded
@@ -115,8 +111,7 @@ def quantile(freedom: float, confidence: float) -> float:
 
 
 def tails(freedom: float, value: float) -> float:
-    """
-    Return how likely Student's t is at least so far from 0.
+    """Return how likely Student's t is at least so far from 0.
 
     :param freedom: degrees of freedom, more than 0
     :param value: 0 or more
@@ -159,8 +154,7 @@ def _nonzero(value: float) -> float:
 
 
 def certain(chances: Sequence[float], confidence: float) -> list[bool]:
-    """
-    Return which of several differences are more than chance (Holm).
+    """Return which of several differences are more than chance (Holm).
 
     Among twenty figures one is beyond its own 95% interval by chance: here
     all of them together are wrong in so few cases.

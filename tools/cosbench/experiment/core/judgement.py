@@ -82,8 +82,7 @@ def steady_figures(conditions: Sequence[Condition]) -> list[str]:
 
 
 def operation_of(name: str, operations: Sequence[str]) -> str:
-    """
-    Return the operation that a condition means.
+    """Return the operation that a condition means.
 
     :param name: its whole name, STAGE/WORK/OPERATION, or the last parts of
         it; '': the only one
@@ -103,8 +102,7 @@ def operation_of(name: str, operations: Sequence[str]) -> str:
 
 def check(conditions: Sequence[Condition], operations: Sequence[str],
           has_others: bool) -> None:
-    """
-    Refuse conditions that no run of an experiment can answer.
+    """Refuse conditions that no run of an experiment can answer.
 
     :param conditions: that are asked for
     :param operations: whole names of those that all configurations have
@@ -126,8 +124,7 @@ def check(conditions: Sequence[Condition], operations: Sequence[str],
 
 def judge(conditions: Sequence[Condition], runs: Runs, base: str,
           confidence: float) -> list[Outcome]:
-    """
-    Return what the runs say to conditions.
+    """Return what the runs say to conditions.
 
     :param conditions: that ``check`` accepts
     :param runs: of all configurations, as many of each, by rounds

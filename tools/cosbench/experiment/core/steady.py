@@ -21,8 +21,7 @@ LEAST_INTERVALS = 2 * BATCHES
 
 def width(intervals: Sequence[Interval], confidence: float
           ) -> float | None:
-    """
-    Return how well throughput and mean time of an operation are known.
+    """Return how well throughput and mean time of an operation are known.
 
     :param intervals: of the run time, whole ones, in their order
     :param confidence: 0 to 1
@@ -60,8 +59,7 @@ UNTOLD = 3.0
 
 
 class Steady:
-    """
-    Says whether the works of a stage may end.
+    """Says whether the works of a stage may end.
 
     :param precision: how well throughput and mean time must be known
     :param confidence: 0 to 1
@@ -72,8 +70,7 @@ class Steady:
         self._confidence = confidence
 
     def __call__(self, stage: Any) -> str:
-        """
-        Return why a stage may end; '': it goes on.
+        """Return why a stage may end; '': it goes on.
 
         :param stage: a ``StageRun`` that runs
         """

@@ -61,8 +61,7 @@ class Row:
 
 def table(runs: Runs, base: str, confidence: float,
           is_paired: bool = True) -> list[Row]:
-    """
-    Return what runs say of all that they have in common.
+    """Return what runs say of all that they have in common.
 
     :param runs: that count, of all configurations
     :param base: the name of the one that others are compared with
@@ -150,8 +149,7 @@ def _compared(rows: Sequence[tuple[Row, Mean | None]], confidence: float,
 
 def widths(runs: Runs, base: str, figures: Sequence[str], confidence: float
            ) -> Iterator[tuple[str, str, str, float | None]]:
-    """
-    Yield how wide the intervals are that an experiment is for.
+    """Yield how wide the intervals are that an experiment is for.
 
     :param runs: that count, by rounds
     :param base: the name of the base; of one configuration alone, the

@@ -32,8 +32,7 @@ class Look:
 
     @classmethod
     def of(cls, when: float, text: str) -> 'Look':
-        """
-        Read an exposition.
+        """Read an exposition.
 
         :param when: seconds
         :param text: from a node
@@ -62,8 +61,7 @@ def busy_disks(before: Look, after: Look) -> dict[str, float]:
 
 def point(before: Look, after: Look,
           pending: int | None = None) -> NodePoint | None:
-    """
-    Return what a node did between two looks.
+    """Return what a node did between two looks.
 
     :param before: the first
     :param after: the second

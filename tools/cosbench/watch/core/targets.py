@@ -25,8 +25,7 @@ class Target:
 
 
 def target(text: str) -> Target:
-    """
-    Parse what ``--watch`` names.
+    """Parse what ``--watch`` names.
 
     :param text: of the argument
     :returns: the node
