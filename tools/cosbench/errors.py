@@ -19,8 +19,6 @@ class ConfigError(ValueError):
     def of(cls, key: str, value: object, allowed: str) -> 'ConfigError':
         """Return the error for a setting.
 
-        :param key: the name of the setting
-        :param value: its value, as it was written
         :param allowed: what it must be, as words that follow 'must be'
         """
         return cls('%s=%s: must be %s' % (key, shown(str(value)), allowed))

@@ -34,8 +34,6 @@ class Difference:
 def differences(first: str, second: str) -> list[Difference]:
     """Return what two documents say differently.
 
-    :param first: the text of a document
-    :param second: the text of another
     :returns: the differences, in the order of the first; none if one is no
         document
     """

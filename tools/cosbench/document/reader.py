@@ -49,7 +49,6 @@ class Document:
 def file_bytes(path: str) -> bytes:
     """Read a file that a command names.
 
-    :param path: of a document
     :returns: its bytes; of one that is too large, enough to be refused
     :raises ConfigError: if the file cannot be read
     """
@@ -62,7 +61,6 @@ def file_bytes(path: str) -> bytes:
 def read_file(path: str, adaptors: Adaptors = Adaptors()) -> Document:
     """Read a file, and build the workload that it means.
 
-    :param path: of a document
     :returns: a ``Document``
     :raises OSError: if it cannot be read
     :raises WorkloadError: if it is no workload
@@ -78,7 +76,6 @@ def _bytes(path: str) -> bytes:
 def read(data: bytes, adaptors: Adaptors = Adaptors()) -> Document:
     """Build the workload that a document means.
 
-    :param data: the bytes of a document
     :param adaptors: the types of auth and storage that are installed
     :returns: a ``Document``
     :raises WorkloadError: with all that it is refused for, and the lines
@@ -89,7 +86,6 @@ def read(data: bytes, adaptors: Adaptors = Adaptors()) -> Document:
 def parse(data: bytes) -> Element:
     """Parse the XML of a document.
 
-    :param data: bytes
     :returns: the root ``Element``
     :raises WorkloadError: if they are no XML, or of a kind that is refused
     """
@@ -105,7 +101,6 @@ def _refusal(line: int, reason: str) -> WorkloadError:
 def portable(data: bytes) -> str:
     """Decode a document, and drop the encoding that it declares.
 
-    :param data: the bytes of a document
     :returns: its text, which reads the same when it is encoded as UTF-8
     :raises WorkloadError: if it is in no encoding that is taken
     """
@@ -115,7 +110,6 @@ def portable(data: bytes) -> str:
 def decoded(data: bytes) -> str:
     """Decode a document.
 
-    :param data: the bytes of a document
     :returns: its text
     :raises WorkloadError: if it is in no encoding that is taken
     """
@@ -143,7 +137,6 @@ def escaped(text: str) -> str:
     What is not well-formed is left as it is, for the parser to refuse. Time
     is linear in the length.
 
-    :param text: a document
     :returns: a document with the same lines
     """
     pieces, done = [], 0
@@ -219,7 +212,6 @@ class _Tree:
 def text(element: Element) -> str:
     """Write elements as XML.
 
-    :param element: an ``Element``
     :returns: XML that ``reader.parse`` makes the same element of, but for
         lines and comments
     """

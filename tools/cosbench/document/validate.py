@@ -31,7 +31,6 @@ def summary(workload: Workload) -> dict[str, Any]:
 def refuse_unknown_keys(data: bytes) -> None:
     """Refuse what is only warned of else: keys that nothing asks for.
 
-    :param data: the bytes of a document
     :raises WorkloadError: if there are any
     """
     unknown = [each for each in read(data, adaptors.installed()).warnings
@@ -43,7 +42,6 @@ def refuse_unknown_keys(data: bytes) -> None:
 def check(path: str, strict: bool = False) -> dict[str, Any]:
     """Check one file.
 
-    :param path: of a document
     :param strict: whether keys that nothing asks for are errors
     :returns: the finding as a dict for JSON: file, ok, summary, problems,
         each of which has line (0: the file as a whole), kind, reason

@@ -137,7 +137,6 @@ def whole_rounds(plan: Plan, known: Mapping[tuple[int, str], Run]
                  ) -> dict[str, list[Run]]:
     """Return the runs of all whole rounds that count.
 
-    :param plan: of the experiment
     :param known: (round, configuration) -> its finished run
     :returns: name of each configuration -> its runs, by rounds
     """

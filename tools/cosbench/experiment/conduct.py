@@ -124,9 +124,7 @@ def order(seed: int, round_: int, configurations: Sequence[str]
           ) -> list[str]:
     """Return the order of a round.
 
-    :param seed: of the experiment
     :param round_: which, from 0
-    :param configurations: their names
     """
     return sorted(configurations,
                   key=lambda name: _digest(seed, round_, 'order', name))
@@ -138,7 +136,6 @@ def run_seed(seed: int, round_: int) -> int:
     All configurations of a round draw the same objects and sizes, and each
     round others.
 
-    :param seed: of the experiment
     :param round_: which, from 0
     """
     return int.from_bytes(_digest(seed, round_, 'seed'), 'big') >> _SPARE

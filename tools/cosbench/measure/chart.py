@@ -34,7 +34,6 @@ class Chart:
     def add(self, number: int, interval: Interval) -> None:
         """Count what is new in an interval.
 
-        :param number: which interval
         :param interval: what is new in it; it stays as it is
         """
         if self._first is None:

@@ -34,7 +34,6 @@ class WorkDriver(Record):
 def strains(drivers: Sequence[WorkDriver]) -> list[str]:
     """Return warnings of drivers that limited a work.
 
-    :param drivers: those of the work
     :returns: at most one text on processors, and one on event loops
     """
     found = []

@@ -42,7 +42,6 @@ def rank(percent: float, count: int) -> int:
     """Return which of some sorted values a percentile is: the nearest rank.
 
     :param percent: 0 < percent <= 100
-    :param count: how many values there are
     :returns: the place, from 1
     """
     # In thousandths, so that 99.9 is what it says.
@@ -138,7 +137,6 @@ def _counts(data: bytes) -> Iterator[tuple[int, int]]:
 def _long(data: bytes, place: int, number: int) -> tuple[int, int]:
     """Read the rest of a number of more than one byte.
 
-    :param data: counts
     :param place: of its second byte
     :param number: its lowest 7 bits
     :returns: (the number, the place after it)

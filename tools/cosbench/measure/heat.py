@@ -37,8 +37,6 @@ def heat_map(timeline: Timeline, operation: str, most: int,
              is_intended: bool = False) -> HeatMap | None:
     """Return the heat map of an operation.
 
-    :param timeline: of a work
-    :param operation: its id
     :param most: columns, at least 1
     :param is_intended: whether times are from when operations were due
     :returns: the map; None, if nothing succeeded

@@ -35,7 +35,6 @@ from swift_lightsync.common.records import Between, Length, Record
 def microseconds(seconds: float) -> int:
     """Return a time in whole microseconds, from 1 to an hour.
 
-    :param seconds: any
     :returns: the nearest that a histogram can hold
     :raises ValueError: if it is not a number
     """

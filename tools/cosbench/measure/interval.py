@@ -174,7 +174,6 @@ class Interval:
         """Return what a plot shows of the interval.
 
         :param start: seconds from the origin to its begin
-        :param seconds: how long it is
         """
         count, due = self.count, self.due
         p99, p99_due = self.percentile(99), due.percentile(99)
@@ -198,7 +197,6 @@ class Interval:
         """Take the times from when samples were due.
 
         :param total: microseconds
-        :param flat: as of ``of``
         :raises RecordError: if they cannot be of these samples
         """
         if total < self.total:

@@ -94,10 +94,7 @@ class WorkResult(Record):
     timeline: Timeline | None = None
 
     def metrics(self, operation: OperationResult) -> Metrics:
-        """Return the figures of an operation.
-
-        :param operation: of this work
-        """
+        """Return the figures of an operation."""
         return Metrics.of(operation.tally, self.workers,
                           self.counted or self.runtime)
 

@@ -87,7 +87,6 @@ class Metrics:
            seconds: float | None = None) -> 'Metrics':
         """Return the figures of a tally.
 
-        :param tally: of the operation
         :param workers: of the work
         :param seconds: how long it was measured, which is its run time;
             None or 0, if its end was no time: from its first start to its
@@ -101,10 +100,6 @@ class Metrics:
         """Return the figures of the sum of tallies, without making the sum.
 
         Only those times are put together that percentiles are of.
-
-        :param tallies: of the operation
-        :param workers: as of ``of``
-        :param seconds: as of ``of``
         """
         count = sum(each.count for each in tallies)
         moved = sum(each.bytes for each in tallies)

@@ -132,7 +132,6 @@ class Timeline:
                   end: float | None = None) -> list[Interval]:
         """Return the intervals that lie in a time.
 
-        :param operation: its id
         :param begin: seconds from the origin
         :param end: seconds from the origin; None: the last interval's end
         :returns: intervals to read only; an empty one where nothing ended
@@ -150,7 +149,6 @@ class Timeline:
                most: int | None = None) -> Iterator[Point]:
         """Yield the points of an operation.
 
-        :param operation: its id
         :param most: how many at most; intervals are put together for it
         :returns: the point of each interval from the first to the last that
             has samples

@@ -55,7 +55,6 @@ class Sources:
 def families(sources: Sources = Sources()) -> list[Family]:
     """Return the metrics of this host.
 
-    :param sources: what of it
     :returns: ``Family`` objects
     """
     return [sources.group.processors() if sources.group

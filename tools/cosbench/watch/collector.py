@@ -42,7 +42,6 @@ class Node:
         """Take what the node has answered.
 
         :param when: unix seconds
-        :param text: its metrics
         :param pending: see ``point``
         """
         look = Look.of(when, text)
@@ -77,7 +76,6 @@ class Node:
 async def watching(targets: Iterable[Target]) -> AsyncIterator[list[Node]]:
     """Watch nodes in the block.
 
-    :param targets: ``Target`` objects
     :returns: a context of ``Node`` objects, which fill
     """
     nodes = [Node(each) for each in targets]

@@ -56,8 +56,6 @@ def build(root: Element, adaptors: Adaptors = Adaptors()
           ) -> tuple[Workload, tuple[Problem, ...]]:
     """Build the workload that a document means.
 
-    :param root: of the document
-    :param adaptors: what is installed
     :returns: (the workload, warnings)
     :raises WorkloadError: with all that the document is refused for
     """

@@ -65,7 +65,6 @@ class Config(Mapping[str, str]):
     def over(self, other: 'Config') -> 'Config':
         """Lay this config over another: where both have a key, this wins.
 
-        :param other: the config below
         :returns: a new config
         """
         return Config([*other.items(), *self.items()], asked=self.asked)
@@ -98,7 +97,6 @@ class Config(Mapping[str, str]):
     def text(self, key: str, default: Any = REQUIRED) -> Any:
         """Return the value of a key as it was written, trimmed.
 
-        :param key: the key, in any case
         :param default: what stands for a key that is absent; without a
             default the key must be there
         :returns: a text, or the default

@@ -30,10 +30,7 @@ class Share:
     workers: int
 
     def of(self, whole: range) -> range:
-        """Return the worker's part of a whole.
-
-        :param whole: all numbers
-        """
+        """Return the worker's part of a whole."""
         offset, length = part(len(whole), self.workers, self.index)
         return whole[offset:offset + length]
 
@@ -55,7 +52,6 @@ def quota(total: int, workers: int, index: int) -> int | None:
     COSBench rounded down and ran for ever on 0.
 
     :param total: operations or bytes; 0: no limit
-    :param workers: how many
     :param index: which, from 0
     :returns: in the unit of the total; None: no limit
     """

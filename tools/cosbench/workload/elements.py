@@ -72,8 +72,6 @@ class Findings:
               default: Any = None) -> Any:
         """Return the value of an attribute.
 
-        :param element: that may have the attribute
-        :param key: the name of the attribute
         :param parse: makes the value of the name and the text
         :param default: the value of an attribute that is absent or refused
         """
@@ -88,7 +86,6 @@ class Findings:
         A second child of a kind that may be there once is refused; unknown
         attributes and children get a warning.
 
-        :param element: of a known tag
         :returns: a list for each tag that the element may have in it
         """
         known_attributes, known_children = (

@@ -17,7 +17,6 @@ _URL = re.compile(r'https?://[^\s/?#@,]{1,200}')
 def endpoints(config: Config) -> tuple[str, ...]:
     """Return the addresses that a storage is asked at.
 
-    :param config: of a storage
     :returns: URLs; none: there is one address, which is elsewhere
     :raises ConfigError: if they are none, one is there twice, or there is
         an endpoint beside them

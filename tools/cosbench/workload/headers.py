@@ -30,7 +30,6 @@ Headers = tuple[tuple[str, str], ...]
 def of_containers(config: Config) -> Headers:
     """Return the headers to create containers with.
 
-    :param config: all that an operation inherits
     :returns: (name in lower case, value) pairs, sorted
     :raises ConfigError: for a name or a value that no header can have, or
         for a header that a workload may not set

@@ -68,8 +68,6 @@ class Inheritance:
         """Return what an element hands on.
 
         :param element: of any tag
-        :param children: of the element
-        :param above: what it was handed itself
         """
         return Inherited(
             self.config(element).over(above.config),
@@ -110,7 +108,6 @@ class Inheritance:
                 ) -> list[tuple[Element, Config]]:
         """Return the configs of which it is known what their keys may be.
 
-        :param works: all of the workload
         :returns: elements, and what stands in their configs
         """
         pairs = {(id(work.auth), id(work.storage)):

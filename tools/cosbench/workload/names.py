@@ -31,7 +31,6 @@ def printable(key: str, text: str) -> str:
     """Return a text that has no line breaks or other control characters.
 
     :param key: the name of the setting, for the error
-    :param text: its value
     :raises ConfigError: if it has some
     """
     if _CONTROL.search(text):
@@ -42,8 +41,6 @@ def printable(key: str, text: str) -> str:
 def label(key: str, text: str, forbidden: str = '/\\') -> str:
     """Return the name of a part of a workload, trimmed.
 
-    :param key: what is named, for the error
-    :param text: the name
     :param forbidden: characters that it must not contain
     :returns: a name that can be part of a file name
     :raises ConfigError: if the text cannot be one
@@ -60,7 +57,6 @@ def label(key: str, text: str, forbidden: str = '/\\') -> str:
 def containers(config: Config) -> Names:
     """Return the names that containers, cprefix and csuffix give.
 
-    :param config: all that an operation inherits
     :raises ConfigError: if one of them could not be a container's
     """
     return _names(config, 'containers', 'mycontainers', MAX_CONTAINER,
@@ -70,7 +66,6 @@ def containers(config: Config) -> Names:
 def objects(config: Config) -> Names:
     """Return the names that objects, oprefix and osuffix give.
 
-    :param config: all that an operation inherits
     :raises ConfigError: if one of them could not be an object's
     """
     return _names(config, 'objects', 'myobjects', MAX_OBJECT, _no_dots)
@@ -92,7 +87,6 @@ def _names(config: Config, key: str, prefix: str, most: int,
 def with_room(names: Names, more: int) -> None:
     """Check that names of objects can have something behind them.
 
-    :param names: from ``objects``
     :param more: bytes that are put behind them
     :raises ConfigError: if that were too long
     """
@@ -116,7 +110,6 @@ def directory(key: str, text: str) -> str:
     """Return a directory on the drivers, which ``..`` must not lead out of.
 
     :param key: the name of the setting, for the error
-    :param text: the directory
     :raises ConfigError: if it is empty, or leads elsewhere
     """
     if not text:

@@ -172,8 +172,6 @@ _FIELDS: dict[OperationType, Callable[[Config], Fields]] = {
 def fields(kind: OperationType, config: Config) -> Fields:
     """Return the fields of ``Operation`` that come from the config.
 
-    :param kind: what the operation does
-    :param config: all that it inherits
     :raises ConfigError: if a key is missing or has a wrong value
     """
     return _FIELDS[kind](config)
@@ -183,7 +181,6 @@ def operation_type(key: str, text: str) -> OperationType:
     """Return the type of operation that a work names.
 
     :param key: the name of the attribute, for the error
-    :param text: its value
     :returns: one of ``NAMED``
     :raises ConfigError: for any other
     """

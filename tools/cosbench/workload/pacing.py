@@ -43,8 +43,6 @@ class Pace:
         """Return the times at which a worker is meant to begin operations.
 
         :param worker: which, from 0
-        :param workers: how many the work has
-        :param rng: the worker's random generator
         :returns: endless ascending seconds since the start of the work
         """
         gap = workers / self.rate
@@ -71,7 +69,6 @@ def _poisson(gap: float, rng: RandomSource) -> Iterator[float]:
 def pace(config: Config) -> Pace | None:
     """Return the pace that a config asks for.
 
-    :param config: of a work
     :returns: the pace; None: closed loop
     :raises ConfigError: if rate or arrival has a wrong value
     """
@@ -87,7 +84,6 @@ def pace(config: Config) -> Pace | None:
 def log_share(config: Config) -> float:
     """Return of which share of its requests a work keeps a log.
 
-    :param config: of a work
     :returns: 0: of none, to 1: of all
     :raises ConfigError: if it is no such number
     """

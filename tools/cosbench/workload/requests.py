@@ -70,8 +70,6 @@ def _one_size(key: str, text: str) -> int:
 def parts(config: Config, sizes: Sizes) -> Parts | None:
     """Return how a config has its objects uploaded.
 
-    :param config: of a write or a prepare
-    :param sizes: of its objects
     :returns: in which parts; None: each in one request
     :raises ConfigError: if a key has a wrong value, or nothing to say
     """
@@ -96,7 +94,6 @@ def parts(config: Config, sizes: Sizes) -> Parts | None:
 def piece(config: Config) -> Piece | None:
     """Return what of an object a config has read.
 
-    :param config: of a read
     :returns: a piece; None: all of it
     :raises ConfigError: if a key has a wrong value, or two do not fit
     """
@@ -123,7 +120,6 @@ def piece(config: Config) -> Piece | None:
 def version(config: Config) -> Version | None:
     """Return which version a config means.
 
-    :param config: of a read, head or delete
     :returns: a version; None: the object as it is
     :raises ConfigError: if it is none
     """

@@ -90,8 +90,6 @@ def _skewed(text: str) -> Selector | None:
 def parse(key: str, text: str) -> Selector:
     """Return the selector that a text means.
 
-    :param key: the setting, for the error
-    :param text: a selector
     :raises ConfigError: if the text is none
     """
     stripped = text.strip()
@@ -114,8 +112,6 @@ def parse(key: str, text: str) -> Selector:
 def parse_sizes(key: str, text: str) -> Sizes:
     """Return the sizes that a text means.
 
-    :param key: the setting, for the error
-    :param text: a selector with a unit
     :raises ConfigError: if the text is no selector with a unit
     """
     match = _SIZE.fullmatch(text.strip())

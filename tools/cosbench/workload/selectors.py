@@ -53,7 +53,6 @@ class Selector:
                share: Share | None = None) -> Picker:
         """Return what picks for one worker.
 
-        :param rng: the worker's random generator
         :param shared: an iterator over 0, 1, 2, ... that all workers of the
             mission on this driver take from
         :param share: the worker's share under division, else None
@@ -227,7 +226,6 @@ def uniform(span: range, rng: RandomSource) -> Picker:
     """Return what picks each integer of a range equally often.
 
     :param span: at least one integer
-    :param rng: the worker's random generator
     :returns: a function that returns the next integer
     """
     start, size, random = span.start, len(span), rng.random

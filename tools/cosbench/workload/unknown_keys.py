@@ -35,7 +35,6 @@ def warn(findings: Findings, configs: Iterable[tuple[Element, Config]],
 
     A key with a dot in it has a name of the user's behind the dot.
 
-    :param findings: get the warnings
     :param configs: elements, and what stands in their configs
     :param asked: keys that were asked for, in lower case
     """

@@ -41,7 +41,6 @@ def zipf(ranks: int, exponent: float,
 
     :param ranks: how many there are, at least 1
     :param exponent: more than 0
-    :param rng: the worker's random generator
     :returns: a function that returns a rank, 1 to ``ranks``
     """
     def weight(x: float) -> float:

@@ -44,7 +44,6 @@ def digest(data: bytes) -> str:
 def completion(etags: Sequence[str]) -> bytes:
     """Return the body that makes one object of the parts of an upload.
 
-    :param etags: of the parts, in order
     :returns: XML
     """
     return ('<CompleteMultipartUpload %s>%s</CompleteMultipartUpload>' % (
@@ -57,7 +56,6 @@ def completion(etags: Sequence[str]) -> bytes:
 def check_no_error(data: bytes) -> None:
     """Check an answer 200 that may have an error in its body.
 
-    :param data: the body
     :raises OperationError: ``partial``, if it has
     """
     if _ERROR.search(data):
@@ -68,7 +66,6 @@ def check_no_error(data: bytes) -> None:
 def upload_of(data: bytes) -> str:
     """Return the id of an upload that began.
 
-    :param data: the answer's body
     :raises OperationError: if there is none
     """
     found = _UPLOAD.search(data)
@@ -80,8 +77,6 @@ def upload_of(data: bytes) -> str:
 def versions_of(data: bytes, name: str) -> list[str]:
     """Return the ids of the versions of an object that have content.
 
-    :param data: a listing of versions
-    :param name: of the object
     :returns: ids, in the order of the listing
     """
     ids = []

@@ -32,7 +32,6 @@ def names_to_delete(container: str, names: Iterable[str]) -> bytes:
 def check_deleted(data: bytes, wanted: int) -> None:
     """Check that a bulk delete left nothing.
 
-    :param data: the answer's body
     :param wanted: how many names were sent
     :raises OperationError: ``partial``, if something was not deleted
     """
@@ -49,8 +48,6 @@ def check_deleted(data: bytes, wanted: int) -> None:
 def versions_of(data: bytes, name: str) -> list[str]:
     """Return the ids of the versions of an object that have content.
 
-    :param data: a listing of versions
-    :param name: of the object
     :returns: ids, in the order of the listing
     """
     return [each['version_id'] for each in _parsed(data, list)
@@ -69,7 +66,6 @@ def manifest(container: str,
              segments: Sequence[tuple[str, str, int]]) -> bytes:
     """Return the manifest of a static large object.
 
-    :param container: of the segments
     :param segments: name, ETag, bytes of each
     :returns: JSON
     """

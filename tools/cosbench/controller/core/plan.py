@@ -90,7 +90,6 @@ def eligible(work: Work, drivers: Iterable[_D]) -> list[_D]:
     """Return the drivers that may have workers of a work.
 
     :param work: which may be pinned to a driver
-    :param drivers: all that answer
     :returns: some of them, or all
     """
     pinned = work.driver
@@ -134,9 +133,6 @@ def inherited(mission: Mission, work: Work, progress: Progress,
     known and doing it twice does no harm. A normal work goes on for the
     time and with the quotas that are left.
 
-    :param mission: of the lost driver
-    :param work: that it is of
-    :param progress: what the driver had reported
     :param elapsed: seconds of the work's time that are over
     :returns: a mission to be shared; None: nothing is left
     """

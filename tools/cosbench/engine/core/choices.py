@@ -27,7 +27,6 @@ WALKS_CONTAINERS = (OperationType.INIT, OperationType.DISPOSE)
 def seed_of(seed: int, *place: int | str) -> int:
     """Return the seed of one of many random generators.
 
-    :param seed: of the workload
     :param place: what tells one generator from another
     :returns: an int for ``random.Random``
     """
@@ -40,7 +39,6 @@ def chooser(operations: Sequence[Operation], rng: RandomSource) -> Picker:
     """Return what chooses among operations by their ratios.
 
     :param operations: their ratios sum to 100
-    :param rng: the worker's random generator
     :returns: a function that returns the index of the next operation
     """
     table = [index for index, operation in enumerate(operations)
@@ -60,7 +58,6 @@ class Counters:
     def get(self, operation: Operation, key: str) -> Iterator[int]:
         """Return a counter, which is made when it is first asked for.
 
-        :param operation: whose counter it is
         :param key: what is counted, such as ``sizes``
         :returns: an iterator over 0, 1, 2, ...
         """
@@ -127,8 +124,6 @@ def targets(operation: Operation,
             share: Share) -> Iterator[tuple[str, str | None]]:
     """Yield what one worker of a special work goes through, each thing once.
 
-    :param operation: of a special work
-    :param share: the worker's share
     :returns: (container, object) names; the object is None where the
         operation is one on containers
     """
@@ -154,7 +149,6 @@ def walk(selector: Selector, share: Share) -> tuple[range, ...]:
     """Return what a worker goes through that visits each thing once.
 
     :param selector: of what there is
-    :param share: the worker's share
     :returns: the worker's part, as disjoint ranges, ascending
     """
     done, parts = 0, []

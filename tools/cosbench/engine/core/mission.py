@@ -64,7 +64,6 @@ _ORDERS = {OperationType.PREPARE: (Step.CONTAINERS, Step.MAIN),
 def steps(work: Work) -> tuple[Step, ...]:
     """Return the steps of a work, in their order.
 
-    :param work: of any type
     :returns: at least one step
     """
     operation = work.operations[0]
@@ -74,11 +73,7 @@ def steps(work: Work) -> tuple[Step, ...]:
 
 
 def operations(work: Work, step: Step) -> tuple[Operation, ...]:
-    """Return what is done in a step of a work.
-
-    :param work: of any type
-    :param step: one of its steps
-    """
+    """Return what is done in a step of a work."""
     if step is Step.MAIN:
         return work.operations
     return (_on_containers(work.operations[0]),)
@@ -87,8 +82,6 @@ def operations(work: Work, step: Step) -> tuple[Operation, ...]:
 def rows(work: Work, step: Step) -> tuple[Operation, ...]:
     """Return what results have figures of.
 
-    :param work: of any type
-    :param step: one of its steps
     :returns: the operations of the step; behind each, with a slash in its
         id, the parts of its uploads and its requests to each endpoint,
         which are counted in the operation, too
@@ -109,8 +102,6 @@ def rows(work: Work, step: Step) -> tuple[Operation, ...]:
 def endpoint_rows(operation: str, count: int) -> list[tuple[str, ...]]:
     """Return the rows that count the requests to each endpoint.
 
-    :param operation: its id
-    :param count: of endpoints
     :returns: a tuple for each, empty where there is one only
     """
     if count < 2:
@@ -157,17 +148,12 @@ class Mission(Record, exact=True):
         """Return the mission of some of these workers.
 
         :param first: of them, counted as in this mission
-        :param count: how many
         :param changed: further fields that differ
         """
         return replace(self, first=first, count=count, **changed)
 
     def quota(self, work: Work, worker: int) -> Quota:
-        """Return what one worker may use.
-
-        :param work: that the mission is of
-        :param worker: which of the work, from 0
-        """
+        """Return what one worker may use."""
         own = work.quota(worker)
         index = worker - self.first
         return Quota(self._left(self.operations, own.operations, index),
@@ -185,9 +171,7 @@ def remaining(total: int, workers: int, first: int, count: int,
     """Return what the workers of a lost driver have left of a total.
 
     :param total: of the whole work; 0: no limit
-    :param workers: how many the work has
     :param first: the first worker of the driver
-    :param count: how many it has
     :param used: what they used, as far as it was reported
     :returns: at least 0; None: no limit
     """
@@ -202,7 +186,6 @@ def find(mission: Mission, workload: Workload) -> Work:
     """Return the work that a mission means.
 
     :param mission: from anyone
-    :param workload: of the mission's document
     :raises ConfigError: if there is no such work or no such worker
     """
     stages = workload.workflow.stages

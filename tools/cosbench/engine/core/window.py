@@ -28,7 +28,6 @@ class Window:
         """Return the window of a work.
 
         :param work: without a run time, everything of it counts
-        :param origin: when it began
         """
         if not work.runtime:
             return cls(origin, origin, math.inf, math.inf)
@@ -43,8 +42,6 @@ class Window:
     def overrun(self, started: float, ended: float) -> float:
         """Return how long after the run time a sample ends that starts in it.
 
-        :param started: when the sample starts
-        :param ended: when it ends
         :returns: seconds; 0 if it does not start in it, or ends in it
         """
         if not self.begin <= started <= self.end:

@@ -52,7 +52,6 @@ _COMPARE = ('<', '<=', '>', '>=')
 def parse(text: str) -> Condition:
     """Parse a condition.
 
-    :param text: of ``--fail-if``
     :returns: the condition
     :raises ConfigError: if it is none; it names the place
     """

@@ -77,7 +77,6 @@ class Run:
     def of(cls, result: Result, also_special: bool = False) -> 'Run':
         """Return what is compared of a result.
 
-        :param result: of a run that has ended
         :param also_special: whether works that are not normal count, too
         """
         found = {name: (work, operation) for name, (work, operation)
@@ -97,7 +96,6 @@ class Run:
               ) -> dict[str, tuple[WorkResult, OperationResult]]:
         """Return the operations of a result.
 
-        :param result: of a run
         :returns: whole name -> its work, and itself; of those that
             are called the same, all but the first with a number
         """
@@ -118,7 +116,6 @@ class Run:
         """Return a figure.
 
         :param figure: of ``FIGURES``
-        :param operation: its whole name
         :returns: the value; None where there is none
         """
         metrics = self.operations.get(operation)
@@ -130,8 +127,6 @@ def counted(figure: str, operation: str, runs: Sequence[Run]
     """Return a figure that several runs have together.
 
     :param figure: failures, or success
-    :param operation: its whole name
-    :param runs: that all have it
     :returns: the value; None where there was nothing
     """
     found = [run.operations[operation] for run in runs]
@@ -153,7 +148,6 @@ Runs = Mapping[str, Sequence[Run]]
 def common_operations(runs: Runs) -> list[str]:
     """Return the operations that all runs have.
 
-    :param runs: of all configurations
     :returns: their whole names, in the order of the first run
     """
     every = [run for each in runs.values() for run in each]

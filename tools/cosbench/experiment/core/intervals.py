@@ -67,7 +67,6 @@ def of_two(first: Sequence[float], second: Sequence[float]) -> Mean:
     This is Welch's: the groups may vary differently.
 
     :param first: one value a run, at least one
-    :param second: likewise
     :returns: second less first
     """
     one, other = of_one(first), of_one(second)

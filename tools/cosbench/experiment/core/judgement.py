@@ -104,7 +104,6 @@ def check(conditions: Sequence[Condition], operations: Sequence[str],
           has_others: bool) -> None:
     """Refuse conditions that no run of an experiment can answer.
 
-    :param conditions: that are asked for
     :param operations: whole names of those that all configurations have
     :param has_others: whether there is a configuration besides the base
     :raises ConfigError: with the condition that is wrong

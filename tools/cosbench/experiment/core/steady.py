@@ -24,7 +24,6 @@ def width(intervals: Sequence[Interval], confidence: float
     """Return how well throughput and mean time of an operation are known.
 
     :param intervals: of the run time, whole ones, in their order
-    :param confidence: 0 to 1
     :returns: half of the wider confidence interval, as a share of the
         value; None: too little is known yet
     """

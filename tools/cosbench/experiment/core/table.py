@@ -65,7 +65,6 @@ def table(runs: Runs, base: str, confidence: float,
 
     :param runs: that count, of all configurations
     :param base: the name of the one that others are compared with
-    :param confidence: 0 to 1
     :param is_paired: whether the runs of a place are of one round
     :returns: rows by configuration, operation, figure
     """
@@ -155,7 +154,6 @@ def widths(runs: Runs, base: str, figures: Sequence[str], confidence: float
     :param base: the name of the base; of one configuration alone, the
         interval is that of its own mean
     :param figures: that matter beside ``STEADY``
-    :param confidence: 0 to 1
     :returns: (configuration, operation, figure, half the interval as a
         share of the value; None: there is no interval)
     """

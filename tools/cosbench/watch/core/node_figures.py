@@ -35,7 +35,6 @@ class Look:
         """Read an exposition.
 
         :param when: seconds
-        :param text: from a node
         """
         counters: dict['tuple[str, str]', float] = {}
         for name, labels, value in parse(text, PREFIX):
@@ -63,8 +62,6 @@ def point(before: Look, after: Look,
           pending: int | None = None) -> NodePoint | None:
     """Return what a node did between two looks.
 
-    :param before: the first
-    :param after: the second
     :param pending: updates that wait on the node, if that is known
     :returns: the figures; None if no time went by
     """

@@ -27,7 +27,6 @@ class Target:
 def target(text: str) -> Target:
     """Parse what ``--watch`` names.
 
-    :param text: of the argument
     :returns: the node
     :raises ConfigError: if it is none
     """
