@@ -41,8 +41,7 @@ def conduct(book, aims, run, say):
     if book.rounds()[plan.names[0]]:
         # Conditions may be others than when it was stopped.
         _check(book, aims, plan.warm_up)
-    found = Findings(plan, aims, book.rounds())
-    _put(book, found)
+    found = remember(book, aims)
     while not found.is_enough:
         places = order(plan.seed, number, plan.names)
         is_new = False
@@ -57,10 +56,15 @@ def conduct(book, aims, run, say):
             _check(book, aims, number)
         number += 1
         if number > plan.warm_up + found.rounds:
-            found = Findings(plan, aims, book.rounds())
-            _put(book, found)
+            found = remember(book, aims)
             say(_progress(found))
-    _put(book, found)
+    return found
+
+
+def remember(book, aims):
+    """Write what is known by now, and return it: with these it goes on."""
+    found = Findings(book.plan, aims, book.rounds())
+    book.put(as_json(found), as_page(found))
     return found
 
 
@@ -81,10 +85,6 @@ def elsewhere(path, fetch):
         finally:
             archive.close()
     return run
-
-
-def _put(book, found):
-    book.put(as_json(found), as_page(found))
 
 
 def _one(book, number, name, data, run):

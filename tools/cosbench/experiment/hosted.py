@@ -13,7 +13,12 @@ from contextlib import suppress
 from cosbench.controller.workload_queue import QueueFull
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.experiment.book import Book
-from cosbench.experiment.conduct import RunFailed, conduct, elsewhere
+from cosbench.experiment.conduct import (
+    RunFailed,
+    conduct,
+    elsewhere,
+    remember,
+)
 
 #: That go on at the same time; seconds between two looks at a run.
 MOST, LOOK = 8, 0.5
@@ -59,7 +64,7 @@ class Hosted:
         if plan is not None and os.path.exists(self.path(name)):
             raise ConfigError('there is an experiment %s: choose another '
                               'name' % name)
-        book = await asyncio.to_thread(Book, self.path(name), plan)
+        book = await asyncio.to_thread(_opened, self.path(name), plan, aims)
         self.said[name] = 'It begins.'
         stopped = asyncio.Event()
         self._running[name] = stopped, asyncio.ensure_future(
@@ -72,15 +77,12 @@ class Hosted:
             return asyncio.run_coroutine_threadsafe(
                 self._fetch(data, seed, stopped), loop).result()
 
-        def work():
-            book.recover()
-            conduct(book, aims, elsewhere(book.archive, fetch), say)
-
         def say(line):
             self.said[name] = line
             log.info('%s: %s', name, line)
         try:
-            await asyncio.to_thread(work)
+            await asyncio.to_thread(conduct, book, aims, elsewhere(
+                book.archive, fetch), say)
             say('It has ended.')
         except (RunFailed, ConfigError, ArchiveError, OSError) as err:
             say(str(err))
@@ -114,3 +116,15 @@ class Hosted:
         for name in self._running:
             self.stop(name)
         await asyncio.gather(*(task for _, task in self._running.values()))
+
+
+def _opened(path, plan, aims):
+    """Return the ``Book`` of an experiment, which knows its aims."""
+    book = Book(path, plan)
+    try:
+        book.recover()
+        remember(book, aims)
+        return book
+    except BaseException:
+        book.close()
+        raise
