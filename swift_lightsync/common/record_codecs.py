@@ -9,17 +9,14 @@ limits stand in ``Annotated``; see ``records``.
 import functools
 import math
 import re
+from collections.abc import Callable, Sequence
 from enum import Enum
+from types import UnionType
 from typing import (
     Annotated,
     Any,
-    Callable,
-    Dict,
-    List,
     Literal,
     NamedTuple,
-    Sequence,
-    Tuple,
     Union,
     get_args,
     get_origin,
@@ -57,14 +54,15 @@ def codec(kind: Any) -> Codec:
     :returns: its codec
     :raises TypeError: if it is none that a record may have
     """
-    limits: Tuple[Any, ...] = ()
+    limits: tuple[Any, ...] = ()
     if get_origin(kind) is Annotated:
         kind, *rest = get_args(kind)
         limits = tuple(rest)
     if limits and isinstance(limits[0], Parsed):
         return _parsed(limits[0])
     origin, args = get_origin(kind), get_args(kind)
-    if origin is Union and len(args) == 2 and args[1] is type(None):
+    if origin in (Union, UnionType) and len(args) == 2 and \
+            args[1] is type(None):
         inner = codec(Annotated[(args[0], *limits)] if limits else args[0])
         return Codec(*map(_unless_none, inner))
     make = _MAKERS.get(origin or kind)
@@ -78,7 +76,7 @@ def codec(kind: Any) -> Codec:
     raise TypeError('%r cannot be a field of a record' % (kind,))
 
 
-def _limits(limits: Sequence[Any], *kinds: Any) -> List[Any]:
+def _limits(limits: Sequence[Any], *kinds: Any) -> list[Any]:
     """Return the limit of each kind, or None; others are a mistake."""
     found = {type(each): each for each in limits}
     if not set(found) <= set(kinds):
@@ -220,7 +218,7 @@ def _tuple(args: Any, limits: Any) -> Codec:
 
 def _all_of(read: Function, values: Any) -> Any:
     """Read all values of a list; only a refusal costs a place's name."""
-    found: List[Any] = []
+    found: list[Any] = []
     try:
         for each in values:
             found.append(read(each))
@@ -254,7 +252,7 @@ def _dict(args: Any, limits: Any) -> Codec:
 
     def read(value: Any) -> Any:
         _check_length(value, dict, 'an object', length)
-        found: Dict[Any, Any] = {}
+        found: dict[Any, Any] = {}
         key = None
         try:
             for key, item in value.items():
@@ -266,7 +264,7 @@ def _dict(args: Any, limits: Any) -> Codec:
         write_key(key): inner.write(item) for key, item in value.items()})
 
 
-_MAKERS: Dict[Any, Callable[[Any, Any], Codec]] = {
+_MAKERS: dict[Any, Callable[[Any, Any], Codec]] = {
     Any: _any, Literal: _literal, bool: _boolean, str: _text,
     int: lambda args, limits: _number(True, limits),
     float: lambda args, limits: _number(False, limits),

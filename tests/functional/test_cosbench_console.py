@@ -50,7 +50,8 @@ class ConsoleCase(unittest.IsolatedAsyncioTestCase):
             archive.finish({**document, 'id': archive.new('earlier')})
         archive.close()
         drivers = [Listener(self, 'driver') for _ in range(2)]
-        arguments = ['controller', '--archive', archive.directory]
+        arguments = ['controller', '--archive', archive.directory,
+                     '--experiments', place.name + '/experiments']
         for number, driver in enumerate(drivers, 1):
             arguments += ['--driver', 'd%d=%s' % (number, driver.url)]
         self.controller = Listener(self, *arguments)
@@ -287,6 +288,33 @@ class TestRuns(ConsoleCase):
                 "document.activeElement === "
                 "document.querySelector('svg.zooms')"))
         self.assertEqual([], self.browser.errors)
+
+    async def test_an_experiment_is_begun_on_its_page_and_watched(self):
+        browser = self.browser
+        await self.go('/experiments')
+        await browser.run('''
+            for (const [key, text] of Object.entries(%s)) {
+              document.getElementById(key).value = text;
+            }''' % json.dumps({
+            'name': 'mine', 'base': timed(2, EVIL),
+            'other': timed(2).replace('delay=5', 'delay=9'),
+            'conditions': 'mean(read) > 1.2 * base', 'repeats': '2',
+            'most': '2', 'warm_up': '0'}))
+        await self.shot('new-experiment')
+        await browser.run("document.getElementById('name').focus()")
+        await self.press('Enter', 13, '\r')
+        await browser.wait("location.pathname === '/experiments/mine'")
+        await browser.wait(SEEN % '"main"' + '.includes("1 of 2 to 2 rounds")')
+        await self.shot('experiment-running')
+        await browser.wait(SEEN % '"main"' + '.includes("It has ended.")')
+        shown = await browser.run(SEEN % '"main"')
+        for words in ('FAILED: other: mean(read) > 1.2 * base', 'worse',
+                      'storage: delay'):
+            self.assertIn(words, shown)
+        self.assertFalse(await browser.run(
+            "!!document.querySelector('main form')"))
+        await self.shot('experiment')
+        self.assertEqual([], browser.errors)
 
     async def test_a_failure_says_what_it_was(self):
         self.client.submit(timed(3).replace(

@@ -6,8 +6,8 @@ and adds the line; ``WorkloadError`` carries all that a document was refused
 for.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Iterable
 
 from swift_lightsync.common.text import shown
 
@@ -17,13 +17,9 @@ class ConfigError(ValueError):
 
     @classmethod
     def of(cls, key: str, value: object, allowed: str) -> 'ConfigError':
-        """
-        Return the error for a setting.
+        """Return the error for a setting.
 
-        :param key: the name of the setting
-        :param value: its value, as it was written
         :param allowed: what it must be, as words that follow 'must be'
-        :returns: the error to raise
         """
         return cls('%s=%s: must be %s' % (key, shown(str(value)), allowed))
 
@@ -43,8 +39,7 @@ class Problem:
 
 
 class WorkloadError(Exception):
-    """
-    A document that is no workload.
+    """A document that is no workload.
 
     :param problems: what it was refused for; at least one
     """

@@ -22,8 +22,7 @@ from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
 from cosbench.driver import mission_service, signature, signed_server
 from cosbench.driver.signature import REQUEST_FIELDS, request_fields
-from cosbench.engine.core.mission import Mission
-from cosbench.engine.core.mission_states import MissionState
+from cosbench.engine.core.mission import Mission, MissionState
 from cosbench.workload.inheritance import Adaptors
 from swift_lightsync.common.signing import SignatureError
 from tools.fuzzing.mutate import JSON, edit_text

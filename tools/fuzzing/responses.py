@@ -10,7 +10,7 @@ import random
 from zlib import crc32
 
 from cosbench.adaptors.core import http_response
-from cosbench.adaptors.core.header_lines import header_lines
+from cosbench.adaptors.core.http_grammar import header_lines
 from cosbench.adaptors.core.http_response import MAX_HEAD, MAX_LINE
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.url import parse_url

@@ -4,14 +4,14 @@
 import random
 from itertools import count, islice
 
-from cosbench.document import reader, validate, writer
+from cosbench.document import reader, validate
+from cosbench.engine.core.choices import walk
 from cosbench.errors import ConfigError, WorkloadError
 from cosbench.workload import (
     headers,
     names,
     pacing,
     selector_text,
-    walking,
 )
 from cosbench.workload.config import Config
 from cosbench.workload.division import Share
@@ -69,7 +69,7 @@ def decode_selector(data):
             assert any(number in span for span in spans), \
                 '%r gives %r' % (share, number)
     walked = [span for worker in (0, 1)
-              for span in walking.walk(found, Share(worker, 2))]
+              for span in walk(found, Share(worker, 2))]
     assert sum(map(len, walked)) <= sum(map(len, spans)), \
         'two workers have more than there is'
     return found
@@ -134,7 +134,7 @@ def edit_names(rng, data):
 def decode_workload(data):
     """Read it, and see that it can be written as a document again."""
     document = reader.read(data)
-    for text in (reader.portable(data), writer.text(reader.parse(data))):
+    for text in (reader.portable(data), reader.text(reader.parse(data))):
         assert reader.read(text.encode('utf8')).workload == \
             document.workload, 'is not read as it was written'
     validate.summary(document.workload)

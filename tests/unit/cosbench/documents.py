@@ -54,8 +54,7 @@ PUBLISHED = '''<?xml version="1.0" encoding="UTF-8" ?>
 
 
 def wrapped(*works, stage='name="s"', workload='name="n"', above=''):
-    """
-    :param works: elements of one workstage
+    """:param works: elements of one workstage
     :param above: elements beside the workflow
     :returns: a document; each work begins a line, the first line 4
     """
@@ -81,9 +80,7 @@ def reads(attributes, storage='<storage type="mock"/>', objects='c(1)',
 
 
 def works_of(*works, **around):
-    """
-    :returns: the works of a document that has them
-    """
+    """:returns: the works of a document that has them"""
     return read(wrapped(*works, **around).encode()).workload.works
 
 
@@ -93,8 +90,7 @@ def warnings_of(text):
 
 
 def refusals_of(text):
-    """
-    :param text: a document
+    """:param text: a document
     :returns: 'line: reason' for each thing that it is refused for
     """
     try:

@@ -26,17 +26,14 @@ DEADLINE = 600
 
 
 def environment():
-    """
-    :returns: that of a process of the tests
-    """
+    """:returns: that of a process of the tests"""
     return {**os.environ, SECRET: KEY.decode(), TOKEN: BEARER,
             'PYTHONPATH': os.pathsep.join(
                 (ROOT, os.path.join(ROOT, 'tools')))}
 
 
 def cosbench(*arguments, timeout=DEADLINE, **options):
-    """
-    Run a command to its end.
+    """Run a command to its end.
 
     :returns: a ``CompletedProcess`` with text
     """
@@ -47,8 +44,7 @@ def cosbench(*arguments, timeout=DEADLINE, **options):
 
 
 class Listener:
-    """
-    A process that listens.
+    """A process that listens.
 
     :param case: the test, which ends it
     :param arguments: of ``cosbench``
@@ -103,8 +99,7 @@ def children_of(pid):
 
 
 def ask(url, method, target, body=b'', fields=None):
-    """
-    :param fields: of the header
+    """:param fields: of the header
     :returns: (status, parsed answer)
     """
     request = urllib.request.Request(url + target, body or None,
@@ -118,16 +113,13 @@ def ask(url, method, target, body=b'', fields=None):
 
 
 def signed(method, target, body=b'', key=KEY, now=None, nonce=None):
-    """
-    :returns: the fields of a request to a driver
-    """
+    """:returns: the fields of a request to a driver"""
     return request_fields(key, method, target, body, now or time.time(),
                           nonce or os.urandom(16).hex())
 
 
 class Client:
-    """
-    Of a controller.
+    """Of a controller.
 
     :param listener: the controller's ``Listener``
     """
@@ -151,8 +143,7 @@ class Client:
         return found
 
     def wait(self, run_id, condition, what):
-        """
-        :param condition: a function of what ``info`` returns
+        """:param condition: a function of what ``info`` returns
         :returns: what ``info`` returned
         """
         def look():
@@ -165,9 +156,7 @@ class Client:
                          '%s is %s' % (run_id, states))
 
     def operations(self, run_id):
-        """
-        :returns: how many operations are reported
-        """
+        """:returns: how many operations are reported"""
         return sum(operation['metrics']['op_count']
                    for stage in self.info(run_id)['stages']
                    for work in stage['works']
@@ -175,8 +164,7 @@ class Client:
 
 
 class ObjectServer:
-    """
-    An HTTP server that keeps count of what it is asked, by itself: the
+    """An HTTP server that keeps count of what it is asked, by itself: the
     tally that reports are held against. Runs in a thread.
 
     :param case: the test, which ends it

@@ -48,10 +48,9 @@ def document(stages, **more):
 
 
 def tiny():
-    """
-    init: one container in 20 ms, 8 of them to the first byte. main: reads of
-    1000 bytes that take 2, 4, 6, 8 ms, half of it to the first byte, and end
-    at seconds 1, 2, 6, 7; one write of 500 bytes of 10 ms at second 3, and
+    """init: one container in 20 ms, 8 of them to the first byte. main: reads
+    of 1000 bytes that take 2, 4, 6, 8 ms, half of it to the first byte, and
+    end at seconds 1, 2, 6, 7; one write of 500 bytes of 10 ms at second 3, and
     one that fails. A stage that only waits.
     """
     made = [Sample('op1', 0, 0, .008, .02, 0)]

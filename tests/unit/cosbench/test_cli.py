@@ -34,8 +34,7 @@ ALL = 'aiohttp,hdrh,uvloop'
 
 
 def without(modules, *arguments):
-    """
-    Run a command where modules are not installed.
+    """Run a command where modules are not installed.
 
     :param modules: their names, with commas between
     :returns: exit status, stdout, stderr

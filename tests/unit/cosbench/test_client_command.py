@@ -17,9 +17,7 @@ from tests.unit.cosbench.processes import BEARER, DEADLINE
 
 
 def info(url, token=BEARER):
-    """
-    :returns: exit status, and what it says on stderr
-    """
+    """:returns: exit status, and what it says on stderr"""
     said = io.StringIO()
     # Tests of Swift's servers, in this process, may have made it eventlet's.
     with contextlib.redirect_stderr(said), \
@@ -60,9 +58,7 @@ class TestClient(unittest.TestCase):
             self.assertRegex(said, '^cosbench: .*' + reason)
 
     def answering(self, answer):
-        """
-        :returns: the URL of a server that gives this answer once
-        """
+        """:returns: the URL of a server that gives this answer once"""
         listener = socket.create_server(('127.0.0.1', 0))
         listener.settimeout(DEADLINE)
 

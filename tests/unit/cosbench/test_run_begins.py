@@ -23,9 +23,7 @@ from tests.unit.cosbench.documents import reads
 class BeginCase(DirectoryCase):
 
     def run_it(self, text, *more):
-        """
-        :returns: exit status, and what it says on stderr
-        """
+        """:returns: exit status, and what it says on stderr"""
         self.put('w.xml', text)
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
@@ -34,9 +32,7 @@ class BeginCase(DirectoryCase):
         return status, said.getvalue()
 
     def opened(self):
-        """
-        :returns: the controller that is the next on the archive
-        """
+        """:returns: the controller that is the next on the archive"""
         archive = Archive(self.path('archive'))
         self.addCleanup(archive.close)
         controller = Controller(archive, [])

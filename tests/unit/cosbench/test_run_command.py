@@ -44,9 +44,7 @@ class RunCase(DirectoryCase):
                 *more]
 
     def run_it(self, text, *more, status=0, drivers=2):
-        """
-        :returns: the ``Result``
-        """
+        """:returns: the ``Result``"""
         done = cosbench(*self.arguments(text, '--drivers', drivers, *more))
         self.assertEqual(status, done.returncode, done.stderr)
         with open(self.path('out.json')) as stream:

@@ -6,9 +6,9 @@ and ``cosbench.storage``; a name of a built-in one stays the built-in one's.
 """
 
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
-from cosbench.adaptors.endpoints import Endpoints
+from cosbench.adaptors.base import Storage
 from cosbench.errors import ConfigError
 from cosbench.workload import inheritance
 from cosbench.workload.config import Config
@@ -20,8 +20,8 @@ BUILT_IN = {
     'auth': {
         'none': _HERE + 'none:NoneAuth',
         'mock': _HERE + 'mock:MockAuth',
-        'swauth': _HERE + 'tempauth:TempAuth',
-        'tempauth': _HERE + 'tempauth:TempAuth',
+        'swauth': _HERE + 'http_auth:TempAuth',
+        'tempauth': _HERE + 'http_auth:TempAuth',
         'keystone': _HERE + 'keystone:Keystone',
         'token': _HERE + 'none:TokenAuth',
     },
@@ -34,18 +34,17 @@ BUILT_IN = {
 }
 
 
-def _added(kind):
+def _added(kind: str) -> dict[str, EntryPoint]:
     return {point.name.lower(): point for point in entry_points(
         group='cosbench.' + kind)}
 
 
-def _names(kind):
+def _names(kind: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*BUILT_IN[kind], *sorted(_added(kind))]))
 
 
-def installed(makes=True):
-    """
-    Return the types of auth and storage that a workload may name here.
+def installed(makes: bool = True) -> inheritance.Adaptors:
+    """Return the types of auth and storage that a workload may name here.
 
     :param makes: whether they are made to learn which keys they know
     """
@@ -54,8 +53,7 @@ def installed(makes=True):
 
 
 def load(kind, name):
-    """
-    Return the class that serves a type of auth or storage.
+    """Return the class that serves a type of auth or storage.
 
     :param kind: ``auth`` or ``storage``
     :param name: the type, as in a workload, in lower case
@@ -78,8 +76,7 @@ def load(kind, name):
 
 
 def storage_of(auth, storage):
-    """
-    Make the storage of a work, with its auth.
+    """Make the storage of a work, with its auth.
 
     :param auth: a ``model.Auth``
     :param storage: a ``model.Storage``
@@ -94,3 +91,25 @@ def storage_of(auth, storage):
     return Endpoints([
         made(storage.config.over(Config([('endpoint', place)])), login)
         for place in places])
+
+
+class Endpoints(Storage):
+    """Opens and closes the storages of all endpoints; workers ask each.
+
+    :param storages: a ``Storage`` for each endpoint
+    """
+
+    def __init__(self, storages):
+        self._storages = self.endpoints = tuple(storages)
+
+    @property
+    def resent(self):  # type: ignore[override]
+        return sum(int(each.resent) for each in self._storages)
+
+    async def open(self):
+        for each in self._storages:
+            await each.open()
+
+    async def close(self):
+        for each in self._storages:
+            await each.close()

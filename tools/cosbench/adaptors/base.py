@@ -6,10 +6,10 @@ driver process; all its workers, coroutines of one event loop, share them.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 from cosbench.adaptors.core.operation_errors import OperationError
-from cosbench.adaptors.http1.clock import clock
+from cosbench.adaptors.http1.connection import clock
 
 __all__ = ['Auth', 'Credentials', 'OperationError', 'Storage', 'Transfer',
            'WHOLE', 'Want', 'clock']
@@ -19,9 +19,9 @@ __all__ = ['Auth', 'Credentials', 'OperationError', 'Storage', 'Transfer',
 class Credentials:
     """What a login gives; None: this auth has no such thing."""
 
-    token: Optional[str] = None
+    token: str | None = None
     #: Where the account is.
-    storage_url: Optional[str] = None
+    storage_url: str | None = None
 
 
 class Transfer(NamedTuple):
@@ -33,20 +33,20 @@ class Transfer(NamedTuple):
     size: int
     #: When what is measured began; None: with the operation. Before it the
     #: driver asked for what the operation needs to know, such as a version.
-    started: Optional[float] = None
+    started: float | None = None
 
 
 class Want(NamedTuple):
     """What a request for an object has beside the name."""
 
     #: (name in lower case, value) pairs to go with it.
-    headers: Tuple[Tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
     #: The id of a version, as ``Storage.versions`` gives it.
-    version: Optional[str] = None
+    version: str | None = None
     #: First and last byte of a range.
-    span: Optional[Tuple[int, int]] = None
+    span: tuple[int, int] | None = None
     #: The number of a part, from 1.
-    part: Optional[int] = None
+    part: int | None = None
 
 
 #: The object as it is.
@@ -65,8 +65,7 @@ class Auth:
 
     @classmethod
     def from_config(cls, config):
-        """
-        Make an auth from the config of its element.
+        """Make an auth from the config of its element.
 
         :param config: the ``Config`` of the element
         :returns: an ``Auth``
@@ -75,8 +74,7 @@ class Auth:
         raise NotImplementedError
 
     async def login(self):
-        """
-        Log in, once.
+        """Log in, once.
 
         :returns: ``Credentials``
         :raises OperationError: if there are none
@@ -85,20 +83,18 @@ class Auth:
 
 
 class Storage:
-    """
-    Moves objects. Many operations run at the same time; each may be
+    """Moves objects. Many operations run at the same time; each may be
     cancelled at any await. Names are texts, not quoted.
     """
 
     #: Requests that went out again by themselves, since this was made.
     resent = 0
     #: What workers ask in turn; None: this one only.
-    endpoints: Optional[Tuple['Storage', ...]] = None
+    endpoints: tuple['Storage', ...] | None = None
 
     @classmethod
     def from_config(cls, config, auth):
-        """
-        Make a storage from the config of its element.
+        """Make a storage from the config of its element.
 
         :param config: the ``Config`` of the element
         :param auth: an ``Auth``
@@ -108,8 +104,7 @@ class Storage:
         raise NotImplementedError
 
     async def open(self):
-        """
-        Log in. Called once, before all operations.
+        """Log in. Called once, before all operations.
 
         :raises OperationError: if that fails
         """
@@ -118,8 +113,7 @@ class Storage:
         """Let go of all connections. Called once, also without open."""
 
     async def create_container(self, name, headers=()):
-        """
-        Make a container. One that is there already is a success.
+        """Make a container. One that is there already is a success.
 
         :param headers: (name in lower case, value) pairs to go with it
         :returns: a ``Transfer``, as all operations do
@@ -132,8 +126,7 @@ class Storage:
         raise NotImplementedError
 
     async def put(self, container, name, body, want=WHOLE):
-        """
-        Write an object.
+        """Write an object.
 
         :param body: iterable, more than once, in blocks of bytes;
             ``size`` bytes; ``chunked``: their number is not told before
@@ -142,8 +135,7 @@ class Storage:
         raise NotImplementedError
 
     async def get(self, container, name, sink=None, want=WHOLE):
-        """
-        Read an object, a version, a range or a part.
+        """Read an object, a version, a range or a part.
 
         :param sink: called with each block (bytes or memoryview, valid
             during the call), or None; what it raises ends the operation
@@ -156,9 +148,7 @@ class Storage:
         raise NotImplementedError
 
     async def list(self, container=None, name=None):
-        """
-        List the account, or a container; or ask for one object of it.
-        """
+        """List the account, or a container; or ask for one object of it."""
         raise NotImplementedError
 
     # What workloads ask for that say so; an adaptor need not have it.
@@ -188,8 +178,7 @@ class Storage:
         raise _lacking('bulkdelete')
 
     async def upload(self, container, name, bodies, parts, note, want=WHOLE):
-        """
-        Write an object in parts.
+        """Write an object in parts.
 
         :param bodies: of the parts, in order, at least one
         :param parts: a ``workload.requests.Parts``

@@ -62,8 +62,7 @@ def _trailer(digest):
 
 @dataclass(frozen=True)
 class Body:
-    """
-    The content of an object, iterable in blocks as often as needed.
+    """The content of an object, iterable in blocks as often as needed.
 
     :param size: bytes, the trailer included
     :param content: a ``Content``
@@ -117,8 +116,7 @@ class Body:
 
 
 class FileBody:
-    """
-    A file as the content of an object, read block by block, in the event
+    """A file as the content of an object, read block by block, in the event
     loop: a page cache is assumed.
 
     :param path: of the file; what is in it when this is made counts
@@ -157,8 +155,7 @@ def _hashed(blocks):
 
 
 class Checker:
-    """
-    Checks the trailer of one object that is read: ``feed`` all of it in
+    """Checks the trailer of one object that is read: ``feed`` all of it in
     blocks of any size, then ask for ``good``.
     """
 
@@ -170,8 +167,7 @@ class Checker:
         self._tail = b''
 
     def feed(self, data):
-        """
-        Take the next block of the object.
+        """Take the next block of the object.
 
         :param data: bytes or a memoryview
         """

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the auths that ask a server have in common."""
+"""Auths that ask a server: what all have in common, and tempauth."""
 
-from cosbench.adaptors.base import Auth
+from cosbench.adaptors.base import Auth, Credentials
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1 import header_lines, parse_url
-from cosbench.adaptors.settings import Connector
+from cosbench.adaptors.parts import Answer
+from cosbench.adaptors.settings import Connector, one_line
 from cosbench.errors import ConfigError
 
-#: Bytes of an answer to a login.
-MAX_ANSWER = 2 ** 22
 MAX_RETRY = 1000
 
 
 class Payload:
-    """
-    The body of a request that is in memory.
+    """The body of a request that is in memory.
 
     :param data: bytes: the body of a request
     """
@@ -30,8 +28,7 @@ class Payload:
 
 
 class HttpAuth(Auth):
-    """
-    An auth that asks a server.
+    """An auth that asks a server.
 
     :param config: auth_url or url; timeout; retry; caching; what
         ``Connector`` takes
@@ -55,8 +52,7 @@ class HttpAuth(Auth):
         return cls(config)
 
     async def ask(self, method, target, headers, payload=None):
-        """
-        Send one request to the server.
+        """Send one request to the server.
 
         :param method: bytes
         :param target: text, quoted
@@ -65,25 +61,19 @@ class HttpAuth(Auth):
         :returns: (``Response``, bytes of its body)
         :raises OperationError: ``auth``, if its status is not 2xx
         """
-        answer = bytearray()
-
-        def keep(data):
-            answer.extend(data)
-            if len(answer) > MAX_ANSWER:
-                raise OperationError('protocol', 'an answer of more than %d '
-                                     'bytes' % MAX_ANSWER)
+        answer = Answer()
         client = self._connector.client(self._url)
         try:
             response = await client.request(
                 method, target.encode('ascii'), header_lines(headers),
-                payload and Payload(payload), keep)
+                payload and Payload(payload), answer)
         except OperationError as err:
             raise self.refusal(str(err)) from err
         finally:
             await client.close()
         if response.status // 100 != 2:
             raise self.refusal('http %d' % response.status)
-        return response, bytes(answer)
+        return response, answer.data
 
     def refusal(self, reason):
         """Return an error that names the server."""
@@ -97,3 +87,25 @@ def header(response, *names):
         if value:
             return value.decode('utf8', 'replace')
     return None
+
+
+class TempAuth(HttpAuth):
+    """Logs in with user and key in headers.
+
+    :param config: username, password, auth_url; see ``HttpAuth``
+    """
+
+    def __init__(self, config):
+        super().__init__(config)
+        self._headers = (('X-Auth-User', one_line(config, 'username')),
+                         ('X-Auth-Key', one_line(config, 'password')))
+
+    async def login(self):
+        response, _ = await self.ask(
+            b'GET', self._url.path or '/', self._headers)
+        token = header(response, b'x-auth-token', b'x-storage-token')
+        url = header(response, b'x-storage-url')
+        if not token or not url:
+            raise self.refusal('the answer lacks X-Auth-Token or '
+                               'X-Storage-Url')
+        return Credentials(token, url)

@@ -28,8 +28,7 @@ _OBJECT_STORE = 'object-store'
 
 
 class Keystone(HttpAuth):
-    """
-    Logs in by Identity API v3.
+    """Logs in by Identity API v3.
 
     :param config: see above, and ``HttpAuth``
     """
@@ -62,8 +61,7 @@ class Keystone(HttpAuth):
                 from None
 
     def _endpoint(self, catalog):
-        """
-        Return the URL of the storage.
+        """Return the URL of the storage.
 
         None: the catalog is empty, the storage's config must have it.
         """

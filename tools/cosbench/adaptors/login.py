@@ -2,18 +2,17 @@
 """One login for all coroutines of a work, and one more when it expires."""
 
 import asyncio
-from typing import Any, Dict
+from typing import Any
 
 from cosbench.adaptors.base import Credentials
 from cosbench.adaptors.core.operation_errors import OperationError
 
 #: What an auth with a ``cache_key`` got last, for the works after this one.
-_cached: Dict[Any, Credentials] = {}
+_cached: dict[Any, Credentials] = {}
 
 
 class Login:
-    """
-    Shares the credentials of an auth among coroutines.
+    """Shares the credentials of an auth among coroutines.
 
     :param auth: a ``base.Auth``
     """
@@ -27,8 +26,7 @@ class Login:
         self.reused = False
 
     async def credentials(self):
-        """
-        Return credentials, and log in if there are none yet.
+        """Return credentials, and log in if there are none yet.
 
         :returns: ``Credentials``: those that are there, or by a login
         :raises OperationError: ``auth``, if all tries failed
@@ -41,8 +39,7 @@ class Login:
         return self._current
 
     async def renewed(self, stale):
-        """
-        However many coroutines ask at once, there is one login.
+        """However many coroutines ask at once, there is one login.
 
         :param stale: the ``Credentials`` that the storage refused
         :returns: others, or None if this auth cannot get any

@@ -21,8 +21,7 @@ MAX_DELAY = 24 * 3600 * 1000
 
 
 class MockAuth(Auth):
-    """
-    Gives a token after a while.
+    """Gives a token after a while.
 
     :param config: token; delay, milliseconds
     """
@@ -42,8 +41,7 @@ class MockAuth(Auth):
 
 
 class MockStorage(Storage):
-    """
-    Keeps nothing: any object is there, and has ``size`` bytes.
+    """Keeps nothing: any object is there, and has ``size`` bytes.
 
     :param config: size, bytes of an object that is read; delay of each
         operation, milliseconds; errors, the probability that one fails;
@@ -71,32 +69,11 @@ class MockStorage(Storage):
                                  % self._errors)
         return Transfer(clock(), size)
 
-    async def create_container(self, name, headers=()):
+    async def _empty(self, *args, **options):
         return await self._wait()
 
-    async def delete_container(self, name):
-        return await self._wait()
-
-    async def delete(self, container, name, want=WHOLE):
-        return await self._wait()
-
-    async def list(self, container=None, name=None):
-        return await self._wait()
-
-    async def head(self, container, name, want=WHOLE):
-        return await self._wait()
-
-    async def post(self, container, name, want):
-        return await self._wait()
-
-    async def list_versions(self, container, name=None):
-        return await self._wait()
-
-    async def bulk_delete(self, container, names):
-        return await self._wait()
-
-    async def delete_with_parts(self, container, name):
-        return await self._wait()
+    create_container = delete_container = delete = list = head = post = \
+        list_versions = bulk_delete = delete_with_parts = _empty
 
     async def put(self, container, name, body, want=WHOLE):
         # Through it, as a storage goes: a body that breaks must show.

@@ -7,8 +7,7 @@ from cosbench.adaptors.base import OperationError, Transfer, clock
 
 
 async def put_all(bodies, parallel, put, note):
-    """
-    Write all parts of an object.
+    """Write all parts of an object.
 
     :param bodies: of the parts, in order
     :param parallel: how many at the same time
@@ -46,8 +45,7 @@ async def put_all(bodies, parallel, put, note):
 
 
 class Answer:
-    """
-    The body of an answer that is looked into: a sink.
+    """The body of an answer that is looked into: a sink.
 
     :param most: bytes that are taken
     """

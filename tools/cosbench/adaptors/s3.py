@@ -51,8 +51,7 @@ class _Known:
 
 
 class S3Storage(Storage):
-    """
-    Moves objects by S3.
+    """Moves objects by S3.
 
     :param config: accesskey, secretkey, sessiontoken; endpoint, region;
         timeout, milliseconds; path_style_access; payload_signing;
@@ -124,8 +123,7 @@ class S3Storage(Storage):
 
     async def request(self, method, container, name='', query=(), body=None,
                       sink=None, headers=(), absent=False):
-        """
-        Send a request for a bucket or an object of it.
+        """Send a request for a bucket or an object of it.
 
         :param method: a text
         :param query: (name, value) texts

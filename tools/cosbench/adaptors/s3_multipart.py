@@ -10,8 +10,7 @@ from cosbench.adaptors.parts import Answer, put_all
 
 
 async def upload(storage, container, name, bodies, parts, note, headers):
-    """
-    Write an object by a multipart upload.
+    """Write an object by a multipart upload.
 
     :param storage: an ``S3Storage``; the rest as of ``Storage.upload``
     :param headers: pairs, of the object

@@ -20,8 +20,7 @@ def _payload_hash(body):
 
 
 class Signing:
-    """
-    Signs the requests of a storage.
+    """Signs the requests of a storage.
 
     :param scope: a ``sigv4.Scope``
     :param token: of a session, or empty
@@ -37,8 +36,7 @@ class Signing:
         self._signers = {}
 
     def lines(self, method, url, path, query, body, headers):
-        """
-        Return the lines of the headers of a request.
+        """Return the lines of the headers of a request.
 
         :param url: the ``Url`` of the server
         :param headers: (name in lower case, value) pairs that go with it

@@ -6,7 +6,7 @@ COSBench's are ``timeout`` (milliseconds) and, in some of its adaptors,
 """
 
 from cosbench.adaptors.http1 import Client
-from cosbench.adaptors.http1.tls import trust
+from cosbench.adaptors.http1.url import trust
 from cosbench.errors import ConfigError
 from cosbench.workload.config import REQUIRED
 
@@ -14,8 +14,7 @@ MAX_TIMEOUT = 24 * 3600 * 1000
 
 
 def timeout(config, default):
-    """
-    Return the time-out that a config asks for.
+    """Return the time-out that a config asks for.
 
     :param default: milliseconds
     :returns: seconds; 0: no limit
@@ -24,8 +23,7 @@ def timeout(config, default):
 
 
 def one_line(config, key, default=REQUIRED):
-    """
-    Return the value of a key that must be one line.
+    """Return the value of a key that must be one line.
 
     :returns: a text that can be the value of a header
     :raises ConfigError: if it cannot, without showing it: it is a secret
@@ -37,8 +35,7 @@ def one_line(config, key, default=REQUIRED):
 
 
 class Connector:
-    """
-    Makes clients that trust and wait as a config says.
+    """Makes clients that trust and wait as a config says.
 
     :param config: timeout, cacert, no_verify_ssl
     :param default: of timeout, milliseconds

@@ -84,8 +84,7 @@ class _Account:
 
 
 class SwiftStorage(Storage):
-    """
-    Moves objects by the Object Storage API.
+    """Moves objects by the Object Storage API.
 
     :param config: timeout, milliseconds; token; storage_url; endpoint, which
         is asked instead of the storage URL's server; policy of containers
@@ -153,8 +152,7 @@ class SwiftStorage(Storage):
 
     async def _request(self, method, path, headers=b'', body=None,
                        sink=None, absent=False):
-        """
-        Send a request, and once more after a new login.
+        """Send a request, and once more after a new login.
 
         :param absent: whether 404 is a success, too
         """
@@ -178,8 +176,7 @@ class SwiftStorage(Storage):
 
     async def request(self, method, container, name=None, query='',
                       headers=b'', body=None, sink=None, absent=False):
-        """
-        Send a request for a container or an object of it.
+        """Send a request for a container or an object of it.
 
         :param name: of the object; None: for the container
         :param query: quoted, with its question mark

@@ -22,8 +22,7 @@ _PAGE = 1000
 
 
 async def upload(storage, container, name, bodies, parts, note, headers):
-    """
-    Write an object in segments, then what makes one object of them.
+    """Write an object in segments, then what makes one object of them.
 
     :param storage: a ``SwiftStorage``; the rest as of ``Storage.upload``
     :param headers: pairs, of the manifest
@@ -56,8 +55,7 @@ async def upload(storage, container, name, bodies, parts, note, headers):
 
 
 async def delete_with_parts(storage, container, name):
-    """
-    Remove an object, then all segments that any upload of it left.
+    """Remove an object, then all segments that any upload of it left.
 
     :param storage: a ``SwiftStorage``
     :returns: a ``Transfer``

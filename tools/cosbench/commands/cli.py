@@ -38,8 +38,7 @@ COMMANDS = {
 
 
 def main(argv=None):
-    """
-    Run a command.
+    """Run a command.
 
     :param argv: the arguments; default: the process's
     :returns: exit status; 2 for bad arguments
@@ -53,11 +52,9 @@ def main(argv=None):
 
 
 def _parser(wanted):
-    """
-    Return the parser of all commands.
+    """Return the parser of all commands.
 
     :param wanted: the command whose arguments it knows, or None
-    :returns: an ``ArgumentParser``
     """
     parser = argparse.ArgumentParser(
         prog='cosbench', description='Benchmark object storage with '

@@ -38,8 +38,7 @@ def seed(text):
 
 
 def percent(text):
-    """
-    Parse a percentage, with or without its sign.
+    """Parse a percentage, with or without its sign.
 
     :returns: a share, more than 0 and less than 1
     """
@@ -69,8 +68,7 @@ def listener(command, default_port):
 
 
 def check_listener(args):
-    """
-    Refuse to send secrets over a network in the clear.
+    """Refuse to send secrets over a network in the clear.
 
     :raises ConfigError: unless it is to this host only, with TLS, or asked
         for
@@ -139,8 +137,7 @@ def loss(command, seconds):
 
 
 def local_run(command, archive=True):
-    """
-    Add the arguments of a run with drivers of this host.
+    """Add the arguments of a run with drivers of this host.
 
     :param archive: whether the user says where its reports go
     """

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cosbench controller``: takes workloads and has drivers run them."""
 
+import asyncio
+
 from cosbench.commands import common_arguments
-from cosbench.commands.controller_process import Options, serve
+from cosbench.console import site
 from cosbench.controller.core.plan import FORM, addresses
-from cosbench.controller.core.policy import Policy
-from cosbench.controller.core.workload_states import OnLoss
-from cosbench.driver.process import run
-from cosbench.driver.secret import SECRET, TOKEN, secret
+from cosbench.controller.core.workload_states import OnLoss, Policy
+from cosbench.controller.driver_client import Driver
+from cosbench.controller.local import session
+from cosbench.controller.run_store import Archive
+from cosbench.controller.workload_queue import Controller
+from cosbench.driver.process import listening, run
+from cosbench.driver.secret import SECRET, TOKEN, client_tls, secret
+from cosbench.experiment.hosted import Hosted
 
 
 def add(name, command):
@@ -24,8 +30,9 @@ def add(name, command):
         '--archive', metavar='DIRECTORY', default='archive',
         help='where runs and their reports go; default: %(default)s')
     command.add_argument(
-        '--experiments', metavar='DIRECTORY', help='has directories of '
-        'cosbench experiment, which the console shows')
+        '--experiments', metavar='DIRECTORY', default='experiments',
+        help='has directories of experiments, which the console shows and '
+        'conducts; default: %(default)s')
     command.add_argument(
         '--secret-file', metavar='FILE', help='has the secret that '
         'controller and drivers share; default: $' + SECRET)
@@ -50,11 +57,32 @@ def main(args):
     """Run the command, and return its exit status."""
     common_arguments.check_listener(args)
     common_arguments.log_to_stderr(args.log_level)
-    run(serve(Options(
-        args.host, args.port, args.archive, addresses(args.driver),
-        secret(args.secret_file, SECRET), secret(args.token_file, TOKEN),
-        args.driver_timeout,
-        Policy(OnLoss(args.on_driver_loss), args.lease),
-        args.tls_cert, args.tls_key, args.driver_ca, args.watch,
-        args.experiments)))
+    args.driver = addresses(args.driver)
+    known = secret(args.secret_file, SECRET), secret(args.token_file, TOKEN)
+    run(_serve(args, *known))
     return 0
+
+
+async def _serve(args, shared, token):
+    """Until SIGTERM or SIGINT, which cancel the workload that runs."""
+    archive = Archive(args.archive)
+    try:
+        async with session(client_tls(args.driver_ca)) as http:
+            controller = Controller(archive, [
+                Driver(each, shared, http, args.driver_timeout)
+                for each in args.driver],
+                Policy(OnLoss(args.on_driver_loss), args.lease), args.watch)
+            await controller.open()
+            hosted = Hosted(controller, args.experiments)
+            worker = asyncio.ensure_future(controller.work())
+            try:
+                async with listening(site.application(
+                        controller, token, hosted), args) as stop:
+                    await stop.wait()
+                    await hosted.close()
+                    await controller.close()
+            finally:
+                worker.cancel()
+                await asyncio.gather(worker, return_exceptions=True)
+    finally:
+        archive.close()

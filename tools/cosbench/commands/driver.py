@@ -7,9 +7,15 @@ import signal
 import sys
 
 from cosbench.commands import common_arguments
-from cosbench.driver.process import PORT, Options, run, serve
+from cosbench.driver.mission_service import Service
+from cosbench.driver.process import listening, run, until_eof
 from cosbench.driver.process_pool import Child, Pool
-from cosbench.driver.signature import WINDOW
+from cosbench.driver.secret import SECRET, secret
+from cosbench.driver.signature import WINDOW, Gate
+from cosbench.watch.agent import answering
+
+#: Where drivers of COSBench listened.
+PORT = 18088
 
 
 def add(name, command):
@@ -45,11 +51,23 @@ def main(args):
     common_arguments.log_to_stderr(args.log_level)
     if args.processes > 1:
         return run(_pool(args))
-    run(serve(Options(
-        args.host, args.port, args.secret_file, args.tls_cert, args.tls_key,
-        args.clock_window, args.files, args.triggers, args.request_log,
-        args.metrics, args.until_eof)))
+    run(_serve(args))
     return 0
+
+
+async def _serve(args):
+    gate = Gate(secret(args.secret_file, SECRET), args.clock_window)
+    service = Service(gate, args.files, args.triggers, args.request_log)
+    app = service.application()
+    if args.metrics:
+        app.router.add_get('/metrics', answering(service.metrics))
+    async with listening(app, args) as stop:
+        leases = asyncio.ensure_future(service.watch_leases())
+        if args.until_eof:
+            until_eof(stop)
+        await stop.wait()
+        await service.close()
+        leases.cancel()
 
 
 def _child_arguments(args, port):

@@ -4,24 +4,21 @@
 import argparse
 import os
 import re
-import secrets
 import sys
+from contextlib import suppress
 
-from cosbench import adaptors
 from cosbench.commands import common_arguments, remote, remote_runs
 from cosbench.commands.run import run_fully
 from cosbench.controller.driver_client import DriverLost
-from cosbench.document.reader import file_bytes, portable, read
+from cosbench.document.reader import file_bytes
 from cosbench.document.validate import refuse_unknown_keys
 from cosbench.driver.process import run as run_loop
-from cosbench.errors import ConfigError, WorkloadError
+from cosbench.errors import ConfigError
 from cosbench.experiment.book import (
-    MOST_CONFIGURATIONS,
     MOST_ROUNDS,
     PAGE,
     Book,
-    Configuration,
-    Plan,
+    new_plan,
     read_plan,
 )
 from cosbench.experiment.conduct import RunFailed, conduct
@@ -93,10 +90,6 @@ def main(args):
     """Run the command, and return its exit status."""
     aims = Aims(tuple(map(parse, args.fail_if)), args.repeats,
                 args.most_repeats, args.precision, args.confidence)
-    if not 2 <= aims.least <= aims.most <= MOST_ROUNDS:
-        raise ConfigError('--repeats %d, --most-repeats %d: must be 2 to %d, '
-                          'and the second not the less' % (
-                              aims.least, aims.most, MOST_ROUNDS))
     if args.strict:
         for each in args.files:
             refuse_unknown_keys(file_bytes(_named(each)[1]))
@@ -135,31 +128,13 @@ def _status(found):
 
 
 def _plan(args):
-    configurations = [_configuration(each) for each in args.files]
-    names = [each.name for each in configurations]
-    if len(set(names)) < len(names) or len(names) > MOST_CONFIGURATIONS:
-        raise ConfigError('configurations %s: must be at most %d, each of '
-                          'another name: NAME=WORKLOAD gives one' % (
-                              ', '.join(names), MOST_CONFIGURATIONS))
     seed = args.seed
     if seed is None:
-        try:
+        with suppress(ConfigError):
             # It goes on as it began.
             seed = read_plan(args.directory).seed
-        except ConfigError:
-            seed = secrets.randbits(53)
-    return Plan(1, seed, args.drivers, args.warm_up, tuple(configurations))
-
-
-def _configuration(text):
-    name, path = _named(text)
-    data = file_bytes(path)
-    try:
-        # Refused before the first of many runs.
-        read(data, adaptors.installed())
-    except WorkloadError as err:
-        raise ConfigError('%s: %s' % (path, err)) from None
-    return Configuration(name[:40], portable(data))
+    return new_plan([(name, file_bytes(path)) for name, path in map(
+        _named, args.files)], args.drivers, args.warm_up, seed)
 
 
 def _named(text):

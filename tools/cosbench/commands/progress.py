@@ -12,8 +12,7 @@ PERIOD = 1.0
 
 
 class Progress:
-    """
-    Shows how a run goes.
+    """Shows how a run goes.
 
     :param entry: the ``Entry`` of the run
     :param out: a text stream
@@ -72,8 +71,7 @@ class Progress:
             failed)
 
     def end(self, document):
-        """
-        Show what a run has done.
+        """Show what a run has done.
 
         :param document: the result document
         """

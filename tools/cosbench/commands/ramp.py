@@ -8,8 +8,7 @@ import sys
 from cosbench.commands import common_arguments
 from cosbench.commands.run import run_one
 from cosbench.controller.result_document import operations_of
-from cosbench.document.reader import file_bytes, parse
-from cosbench.document.writer import text
+from cosbench.document.reader import file_bytes, parse, text
 from cosbench.driver.process import run as run_loop
 from cosbench.measure.result import Result
 from cosbench.measure.summary import Metrics

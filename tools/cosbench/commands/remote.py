@@ -44,8 +44,7 @@ def add(name, command):
 
 
 def controller(command, default, words):
-    """
-    Add the arguments of who asks a controller.
+    """Add the arguments of who asks a controller.
 
     :param words: of the help of ``--controller``
     """
@@ -69,8 +68,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def call(args, method, path, body=None):
-    """
-    Ask the controller.
+    """Ask the controller.
 
     :param args: with controller, token_file, tls_ca
     :returns: the answer's JSON

@@ -9,9 +9,8 @@ from urllib.parse import quote
 
 from cosbench.commands.remote import CallFailed, call
 from cosbench.controller.core.workload_states import WorkloadState
-from cosbench.controller.run_store import Archive
 from cosbench.errors import ConfigError
-from cosbench.measure.result import Result
+from cosbench.experiment.conduct import elsewhere
 
 #: Seconds between two looks, and in which a controller must answer again.
 LOOK, PATIENCE = 1.0, 60.0
@@ -20,8 +19,7 @@ _ITS = ('watch', 'end_run', 'triggers', 'request_log')
 
 
 def check(args):
-    """
-    Ask the controller for its drivers.
+    """Ask the controller for its drivers.
 
     :returns: how many there are
     :raises ConfigError: if an option is given that is the controller's
@@ -37,18 +35,11 @@ def check(args):
 
 def runner(args):
     """Return a function for ``conduct`` that has a controller do the runs."""
-    def run(data, seed, begun):
-        archive = Archive(args.archive)
-        try:
-            return _run(args, archive, data, seed, begun)
-        finally:
-            archive.close()
-    return run
+    return elsewhere(args.archive, lambda data, seed: _fetch(
+        args, data, seed))
 
 
-def _run(args, archive, data, seed, begun):
-    run_id = archive.new('remote')
-    begun(run_id)
+def _fetch(args, data, seed):
     there = call(args, 'POST', '/v1/workloads?seed=%d' % seed, data)['id']
     path = '/v1/workloads/' + quote(there, safe='')
     try:
@@ -58,10 +49,7 @@ def _run(args, archive, data, seed, begun):
         print('%s is cancelled at the controller' % there, file=sys.stderr)
         call(args, 'POST', path + '/cancel')
         _wait(args, path)
-    # Its own id is the archive's; that of the controller is in its console.
-    document = {**call(args, 'GET', path + '/result'), 'id': run_id}
-    archive.finish(document)
-    return Result.from_json(archive.load(run_id), 'result')
+    return call(args, 'GET', path + '/result')
 
 
 def _wait(args, path):

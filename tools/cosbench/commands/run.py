@@ -10,15 +10,18 @@ import sys
 from cosbench.commands import common_arguments
 from cosbench.commands.progress import Progress
 from cosbench.controller import local
-from cosbench.controller.core.policy import Policy
-from cosbench.controller.core.workload_states import OnLoss, WorkloadState
+from cosbench.controller.core.workload_states import (
+    OnLoss,
+    Policy,
+    WorkloadState,
+)
 from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
 from cosbench.document.reader import file_bytes
 from cosbench.document.validate import refuse_unknown_keys
 from cosbench.driver.process import run as run_loop
 from cosbench.errors import ConfigError
-from cosbench.experiment.run_end import Steady
+from cosbench.experiment.core.steady import Steady
 from swift_lightsync.common.files import replace_file
 
 
@@ -52,8 +55,7 @@ async def _run(args):
 
 
 def _check_writable(path):
-    """
-    Refuse before a run, which may be long, what cannot be written after it.
+    """Refuse before a run, which may be long, what cannot be written after it.
 
     :param path: what ``--json`` names
     :raises ConfigError: if it cannot be written
@@ -88,8 +90,7 @@ def _write(path, text):
 
 
 async def run_one(data, args, skip=None):
-    """
-    As ``run_fully``.
+    """As ``run_fully``.
 
     :returns: the result document
     """
@@ -97,8 +98,7 @@ async def run_one(data, args, skip=None):
 
 
 async def run_fully(data, args, skip=None, begun=lambda run_id: None):
-    """
-    Run a document to its end, and say how it went.
+    """Run a document to its end, and say how it went.
 
     :param data: its bytes
     :param args: of ``arguments.local_run``

@@ -1,20 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cosbench watch``: tells controllers what a storage node does."""
 
-import asyncio
-import json
-import os
-import signal
 from contextlib import AsyncExitStack
 
-from aiohttp import web
-
 from cosbench.commands import common_arguments
-from cosbench.driver.process import run
-from cosbench.driver.secret import server_tls
-from cosbench.driver.slow_clients import SlowClients
-from cosbench.watch.agent import Sources, application, statsd
-from cosbench.watch.control_group import ControlGroup
+from cosbench.driver.process import listening, run
+from cosbench.watch.agent import ControlGroup, Sources, application, statsd
 
 PORT = 19100
 
@@ -51,9 +42,6 @@ def main(args):
 
 
 async def _serve(args):
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         timings = None if args.statsd is None else \
             await stack.enter_async_context(statsd(args.statsd))
@@ -61,13 +49,5 @@ async def _serve(args):
             disks=tuple(filter(None, args.disks.split(','))),
             card_mbits=args.card_mbits, timings=timings,
             group=ControlGroup(args.cgroup) if args.cgroup else None))
-        slow = SlowClients(app)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        await web.TCPSite(runner, args.host, args.port, ssl_context=server_tls(
-            args.tls_cert, args.tls_key)).start()
-        print(json.dumps({'pid': os.getpid(),
-                          'port': runner.addresses[0][1]}), flush=True)
-        async with slow.watched(runner):
-            await stop.wait()
+        stop = await stack.enter_async_context(listening(app, args))
+        await stop.wait()

@@ -37,8 +37,7 @@ def load():
 
 
 def handler(assets):
-    """
-    Return what answers requests for assets.
+    """Return what answers requests for assets.
 
     :param assets: from ``load``
     :returns: what answers requests for ``{name}``; nobody must log in

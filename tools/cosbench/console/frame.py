@@ -3,7 +3,7 @@
 
 from aiohttp import web
 
-from cosbench.console.markup import Markup, join, tag
+from cosbench.reports.page import Markup, tag
 
 _PAGES = (('/', 'Workloads'), ('/history', 'History'),
           ('/submit', 'Submit'), ('/compare', 'Compare'),
@@ -11,15 +11,13 @@ _PAGES = (('/', 'Workloads'), ('/history', 'History'),
 
 
 def frame(title, content, session=None, here=None, script=None):
-    """
-    Return a page with the frame that all have.
+    """Return a page with the frame that all have.
 
     :param title: of the page, as text
     :param content: of its main part, after the heading
     :param session: the ``Session``; None: nobody has logged in
     :param here: path of the page in the navigation
     :param script: name of its module in ``static``
-    :returns: the page
     """
     head = tag(
         'head', tag('meta', charset='utf-8'),
@@ -62,8 +60,7 @@ def hidden(name, value):
 
 
 def field(name, label, control='input', hint=None, content=(), **attributes):
-    """
-    Return a labelled control of a form.
+    """Return a labelled control of a form.
 
     :param control: its element
     :param hint: what to know before filling it in
@@ -81,24 +78,6 @@ def alert(*content):
     """Return what went wrong; it takes the focus, so that it is read."""
     return tag('div', *content, class_='alert', role='alert', tabindex='-1',
                autofocus=True)
-
-
-def table(caption, columns, rows):
-    """
-    Return a table that scrolls where it is too wide.
-
-    :param columns: headings
-    :param rows: of cells, as ``join`` takes; the first is the row's heading
-    :returns: ``Markup``
-    """
-    lines = (tag('tr', tag('th', first, scope='row'), *(
-        tag('td', cell) for cell in rest)) for first, *rest in rows)
-    return tag('div', tag(
-        'table', tag('caption', caption),
-        tag('thead', tag('tr', *(tag('th', each, scope='col')
-                                 for each in columns))),
-        tag('tbody', join(lines))), class_='wide', tabindex='0',
-        role='region', aria_label=caption)
 
 
 def page(html, status=200):

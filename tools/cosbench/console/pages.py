@@ -3,10 +3,10 @@
 
 from urllib.parse import urlencode
 
-from cosbench.console.frame import alert, field, form, frame, table
-from cosbench.console.markup import Markup, join, tag
+from cosbench.console.frame import alert, field, form, frame
 from cosbench.controller.core.workload_states import WorkloadState
 from cosbench.reports.numbers import moment
+from cosbench.reports.page import Markup, join, table, tag
 
 #: Rows of the history on a page.
 ROWS = 50
@@ -43,8 +43,7 @@ def workloads(session):
 
 
 def workload(session, headline):
-    """
-    Return the page of a workload; ``workload.js`` fills it in.
+    """Return the page of a workload; ``workload.js`` fills it in.
 
     :param headline: of the workload, as the REST interface has it
     """
@@ -67,8 +66,7 @@ def workload(session, headline):
 
 
 def submit(session, xml='', seed='', found=()):
-    """
-    Return the page with the form of a workload.
+    """Return the page with the form of a workload.
 
     :param xml, seed: what the form has in it
     :param found: what is said of it, as ``Markup``
@@ -95,8 +93,7 @@ def submit(session, xml='', seed='', found=()):
 
 
 def refusal(name, problems):
-    """
-    Return why a document is refused.
+    """Return why a document is refused.
 
     :param name: of the document
     :param problems: ``Problem`` objects
@@ -105,8 +102,7 @@ def refusal(name, problems):
 
 
 def acceptance(name, summary, warnings):
-    """
-    Return what an accepted document has, and its warnings.
+    """Return what an accepted document has, and its warnings.
 
     :param summary: from ``validate.summary``
     :param warnings: ``Problem`` objects
@@ -135,8 +131,7 @@ def _place(name, line):
 
 
 def history(session, headlines, wanted):
-    """
-    Return a page of the runs that have ended.
+    """Return a page of the runs that have ended.
 
     :param headlines: of the runs that have ended and are asked for, newest
         first
@@ -201,8 +196,7 @@ def _turn(wanted, count):
 
 
 def compare(session, ids, known, found=None, problem=None):
-    """
-    Return the page that compares two runs.
+    """Return the page that compares two runs.
 
     :param ids: that are asked for, as text
     :param known: headlines of all that may be compared
@@ -233,8 +227,7 @@ def _choice(name, label, value):
 
 
 def report(session, headline, found):
-    """
-    Return the page with the report of a run.
+    """Return the page with the report of a run.
 
     :param found: sections of the report, HTML
     """

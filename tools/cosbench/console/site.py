@@ -51,8 +51,7 @@ class Wanted:
 
     @classmethod
     def of(cls, query):
-        """
-        Read what a query asks for.
+        """Read what a query asks for.
 
         :raises ConfigError:
         """
@@ -64,17 +63,16 @@ class Wanted:
             self.state in ('', headline['state'])
 
 
-def application(controller, token, gate=None, experiments=None):
-    """
-    Return the application of the controller's port.
+def application(controller, token, hosted, gate=None):
+    """Return the application of the controller's port.
 
     :param controller: a ``Controller``
     :param token: bytes
-    :param experiments: the directory that has those of experiments, or None
+    :param hosted: its ``Hosted`` experiments
     :returns: the REST interface, which reads for sessions too, and the
         console
     """
-    console = Console(controller, gate or Gate(token), experiments)
+    console = Console(controller, gate or Gate(token), hosted)
     app = Api(controller, token, console.admits).application()
     console.add_routes(app.router)
     app.on_response_prepare.append(_protect)
@@ -87,17 +85,16 @@ async def _protect(request, response):
 
 
 class Console:
-    """
-    The pages of the console, and what their forms do.
+    """The pages of the console, and what their forms do.
 
     :param controller: a ``Controller``
     :param gate: a ``Gate``
-    :param experiments: see ``application``
+    :param hosted: a ``Hosted``
     """
 
-    def __init__(self, controller, gate, experiments=None):
+    def __init__(self, controller, gate, hosted):
         self._controller = controller
-        self._experiments = ExperimentPages(experiments)
+        self._experiments = ExperimentPages(hosted, controller.drivers)
         self._gate = gate
         self._own = set()
 
@@ -124,8 +121,7 @@ class Console:
         self._own.add(router.add_route(method, path, handler))
 
     def admits(self, request):
-        """
-        Return whether a request needs no token.
+        """Return whether a request needs no token.
 
         The console sees to its own; who has logged in may read all.
         """

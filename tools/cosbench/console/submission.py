@@ -17,6 +17,13 @@ PASTED = 'workload.xml'
 _LONGEST = 100
 
 
+def sent_document(text):
+    """Return the bytes of a document whose text a form has sent."""
+    # Browsers send CR LF for what has LF. With the mark of UTF-16 the
+    # encoding that it declares, as a file, counts no more.
+    return text.replace('\r\n', '\n').encode('utf-16', 'replace')
+
+
 @dataclass(frozen=True)
 class Submission:
 
@@ -28,8 +35,7 @@ class Submission:
 
     @classmethod
     def of(cls, fields):
-        """
-        Read a form.
+        """Read a form.
 
         :param fields: of the form; an uploaded file goes before the text
         """
@@ -38,9 +44,7 @@ class Submission:
         if isinstance(file, FileField) and file.filename:
             name, data = file.filename[-_LONGEST:], file.file.read()
         elif isinstance(text, str):
-            # Browsers send CR LF for what has LF. With the mark of UTF-16
-            # the encoding that it declares, as a file, counts no more.
-            data = text.replace('\r\n', '\n').encode('utf-16', 'replace')
+            data = sent_document(text)
         seed = fields.get('seed', '')
         return cls(name, data, seed.strip() if isinstance(seed, str) else '',
                    fields.get('do') == 'validate')
@@ -54,8 +58,7 @@ class Submission:
             return self.data.decode('utf8', 'replace')
 
     def number(self):
-        """
-        Return the seed that the form asks for.
+        """Return the seed that the form asks for.
 
         :returns: the seed; None: a new one
         :raises WorkloadError: if it is none

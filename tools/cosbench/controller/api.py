@@ -38,12 +38,10 @@ def authorized(token, header):
 
 
 def guard(token, admits):
-    """
-    Return a middleware that lets in who has the token.
+    """Return a middleware that lets in who has the token.
 
     :param token: bytes
     :param admits: a function of a request: whether it may pass without it
-    :returns: a middleware that lets nobody else pass
     """
     @web.middleware
     async def check(request, handler):
@@ -56,6 +54,9 @@ def guard(token, admits):
         try:
             check_encoding(request)
             return await handler(request)
+        except web.HTTPRequestEntityTooLarge as err:
+            return _answer(err.status, {
+                'error': 'it is larger than %d bytes' % MAX_BYTES})
         except web.HTTPException as err:
             return _answer(err.status, {'error': err.reason})
         except ConfigError as err:
@@ -87,8 +88,7 @@ def _names(directory):
 
 
 class Api:
-    """
-    Answers the requests of clients.
+    """Answers the requests of clients.
 
     :param controller: a ``Controller``
     :param token: bytes

@@ -58,8 +58,7 @@ class Offset:
 
 
 class Driver:
-    """
-    A driver process, as the controller speaks to it.
+    """A driver process, as the controller speaks to it.
 
     :param address: an ``Address``
     :param secret: bytes
@@ -80,8 +79,7 @@ class Driver:
         self.end_reason = ''
 
     async def ask(self, method, target, body=None, seconds=None):
-        """
-        One request.
+        """One request.
 
         :param target: path and query
         :param body: a dict for JSON, or None
@@ -129,8 +127,7 @@ class Driver:
             return response.status, answer
 
     async def insist(self, method, target, body=None, wait=0.0):
-        """
-        Ask again and again until the driver answers or counts as lost.
+        """Ask again and again until the driver answers or counts as lost.
 
         It is lost at once if it is known that it has ended. What is asked
         must do no harm when it is done twice.
@@ -154,8 +151,7 @@ class Driver:
             await asyncio.sleep(PAUSE)
 
     async def measure(self):
-        """
-        Measure the driver's clock, whatever it shows.
+        """Measure the driver's clock, whatever it shows.
 
         :returns: the ``Offset``, and what the driver said last
         :raises DriverLost, RequestDenied:

@@ -4,7 +4,7 @@
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import Annotated, Dict, Optional
+from typing import Annotated
 
 from cosbench.controller.core.plan import Progress
 from cosbench.controller.driver_client import (
@@ -12,10 +12,9 @@ from cosbench.controller.driver_client import (
     NoAnswer,
     RequestDenied,
 )
-from cosbench.engine.core.mission_states import MissionState
-from cosbench.measure.drivers import WorkDriver
+from cosbench.engine.core.mission import MissionState
+from cosbench.measure.drivers import Stragglers, WorkDriver
 from cosbench.measure.limits import MAX_OPERATIONS, Count
-from cosbench.measure.stragglers import Stragglers
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 from swift_lightsync.common.records import (
@@ -33,8 +32,8 @@ _Figure = Annotated[float, Between(0, 1e12)]
 class Health(Record):
     """What a report says of the driver itself; None: not known yet."""
 
-    cpu_percent_p95: Optional[_Figure]
-    loop_lag_ms_p99: Optional[_Figure]
+    cpu_percent_p95: _Figure | None
+    loop_lag_ms_p99: _Figure | None
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,8 @@ class _Report(Record):
     """A report of a mission: PROTOCOL.md, part 1."""
 
     sequence: Count
-    counted: Optional[_Figure]
-    operations: Annotated[Dict[Annotated[str, Length(200)], Tally],
+    counted: _Figure | None
+    operations: Annotated[dict[Annotated[str, Length(200)], Tally],
                           Length(MAX_OPERATIONS)]
     timeline: Timeline
     used: _Used
@@ -68,8 +67,7 @@ class _State(Record):
 
 
 class DriverShare:
-    """
-    What a driver does of a work, and what it has reported.
+    """What a driver does of a work, and what it has reported.
 
     :param driver: a ``Driver``
     :param mission: a ``Mission``
@@ -106,8 +104,7 @@ class DriverShare:
             self.resent)
 
     async def submit(self):
-        """
-        Give the mission to the driver.
+        """Give the mission to the driver.
 
         :raises DriverLost, RequestDenied:
         """
@@ -117,8 +114,7 @@ class DriverShare:
         self._understand(answer, self._see)
 
     async def until_ready(self):
-        """
-        Wait until the driver has logged in.
+        """Wait until the driver has logged in.
 
         :returns: whether it is ready; else it has ended
         :raises DriverLost, RequestDenied:
@@ -128,8 +124,7 @@ class DriverShare:
         return self.state is MissionState.READY
 
     async def start(self, begin):
-        """
-        Tell the driver when to start.
+        """Tell the driver when to start.
 
         :param begin: when to, on this process's monotonic clock; the way
             there, half the round trip, is taken off
@@ -140,8 +135,7 @@ class DriverShare:
             'POST', self._path + '/start', {'delay': delay}), self._see)
 
     async def follow(self):
-        """
-        Take its reports until it has ended, then have it forgotten.
+        """Take its reports until it has ended, then have it forgotten.
 
         :raises DriverLost, RequestDenied:
         """
@@ -154,8 +148,7 @@ class DriverShare:
             pass
 
     async def news(self):
-        """
-        Wait for a report or another state, and take it.
+        """Wait for a report or another state, and take it.
 
         :raises DriverLost: also if the process is another one than before
         """
@@ -184,8 +177,7 @@ class DriverShare:
             await asyncio.sleep(0)
 
     async def end_lost(self):
-        """
-        Ask a lost driver to end it, once.
+        """Ask a lost driver to end it, once.
 
         :raises NoAnswer, RequestDenied:
         """
@@ -203,8 +195,7 @@ class DriverShare:
         self._see(answer)
 
     def _understand(self, answer, take):
-        """
-        Take an answer.
+        """Take an answer.
 
         :param take: a function of the answer
         :raises DriverLost: if the answer is none to what was asked

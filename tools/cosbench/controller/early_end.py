@@ -12,8 +12,7 @@ LOOK = 1.0
 
 @asynccontextmanager
 async def ending_early(stage, enough, look=LOOK):
-    """
-    Watch a stage in the block, which runs it.
+    """Watch a stage in the block, which runs it.
 
     :param stage: a ``StageRun``
     :param enough: a function of it that says why it may end, or '' while it

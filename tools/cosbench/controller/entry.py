@@ -2,7 +2,6 @@
 """A workload as the controller knows it: it waits, runs, or has ended."""
 
 from dataclasses import dataclass
-from typing import Optional
 
 from cosbench.controller import live
 from cosbench.controller import result_document as documents
@@ -17,12 +16,11 @@ class Entry:
 
     #: Of a run that goes on: as it began.
     document: dict
-    workload: Optional[object] = None
-    run: Optional[WorkloadRun] = None
+    workload: object | None = None
+    run: WorkloadRun | None = None
 
     def begun(self):
-        """
-        Return the document as of now, without its stages.
+        """Return the document as of now, without its stages.
 
         This takes no time, whatever was measured.
         """

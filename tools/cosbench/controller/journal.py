@@ -23,8 +23,7 @@ class _Formatter(logging.Formatter):
 
 @contextmanager
 def journal(directory):
-    """
-    Have all that is logged in the block written there, too.
+    """Have all that is logged in the block written there, too.
 
     :param directory: of the run in the archive
     """

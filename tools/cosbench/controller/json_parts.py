@@ -14,12 +14,10 @@ def dumps(value):
 
 
 def extended(fields, **parts):
-    """
-    Yield the JSON of an object with further keys.
+    """Yield the JSON of an object with further keys.
 
     :param fields: a dict, not empty
     :param parts: further keys, whose values are texts that join to JSON
-    :returns: an iterator over texts that join to an object that has both
     """
     yield dumps(fields)[:-1]
     for key, texts in parts.items():
@@ -29,11 +27,9 @@ def extended(fields, **parts):
 
 
 def array(items):
-    """
-    Yield the JSON of a list.
+    """Yield the JSON of a list.
 
     :param items: each texts that join to JSON
-    :returns: an iterator over texts that join to a list of them
     """
     yield '['
     for number, texts in enumerate(items):

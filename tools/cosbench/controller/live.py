@@ -32,8 +32,7 @@ def _head(document):
 
 
 def waiting(document):
-    """
-    Return what is shown of a workload that waits.
+    """Return what is shown of a workload that waits.
 
     :param document: of a workload that has not begun
     :returns: JSON
@@ -42,8 +41,7 @@ def waiting(document):
 
 
 def running(document, run):
-    """
-    Return what is shown of a run that goes on.
+    """Return what is shown of a run that goes on.
 
     :param document: from ``document.begun``
     :param run: the ``WorkloadRun``
@@ -54,8 +52,7 @@ def running(document, run):
 
 
 def ended(document, result):
-    """
-    Return what is shown of a run that has ended.
+    """Return what is shown of a run that has ended.
 
     :param document: of a run that has ended
     :param result: the ``Result`` of it
@@ -88,8 +85,7 @@ def _without(fields, *keys):
 
 
 class Ended:
-    """
-    Runs that have ended, those that were asked for last kept.
+    """Runs that have ended, those that were asked for last kept.
 
     :param archive: an ``Archive``
     """
@@ -100,8 +96,7 @@ class Ended:
         self._kept = OrderedDict()
 
     def text(self, run_id):
-        """
-        Return what is shown of a run that has ended.
+        """Return what is shown of a run that has ended.
 
         :returns: JSON
         :raises KeyError, ArchiveError:

@@ -5,7 +5,6 @@ import asyncio
 import os
 import secrets
 from contextlib import asynccontextmanager
-from typing import Tuple
 
 import aiohttp
 
@@ -21,8 +20,7 @@ HERE = 'local'
 
 
 def session(tls=None):
-    """
-    Return what requests to drivers are sent with.
+    """Return what requests to drivers are sent with.
 
     :param tls: an ``SSLContext`` for drivers with TLS, or None
     :returns: an ``aiohttp.ClientSession`` for ``Driver`` objects
@@ -38,8 +36,7 @@ def session(tls=None):
 @asynccontextmanager
 async def drivers(number, timeout=TIMEOUT, triggers=None,
                   request_log=None):
-    """
-    Start driver processes, and end them after the block.
+    """Start driver processes, and end them after the block.
 
     :param number: of processes
     :param triggers: the directory of their scripts, or None
@@ -49,7 +46,7 @@ async def drivers(number, timeout=TIMEOUT, triggers=None,
     :raises OSError: if they do not start
     """
     secret = secrets.token_hex(32).encode()
-    arguments: Tuple[str, ...] = (
+    arguments: tuple[str, ...] = (
         '--port', '0', '--files', '/', '--log-level', 'warning')
     if triggers is not None:
         # What scripts say is shown.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Lost drivers: what they still do is ended as soon as they answer again.
+"""Lost drivers: what they still do is ended as soon as they answer again.
 
 So they do not load the storage beside those that took over.
 """
@@ -17,8 +16,7 @@ log = logging.getLogger('cosbench.work')
 
 
 class LostDrivers:
-    """
-    Tells the drivers that were lost in a run to end their missions.
+    """Tells the drivers that were lost in a run to end their missions.
 
     :param warnings: a list, which is told of drivers that came back
     """
@@ -28,8 +26,7 @@ class LostDrivers:
         self._tasks = set()
 
     def end_mission_of(self, share):
-        """
-        Begin to ask a driver to end its mission, until it answers.
+        """Begin to ask a driver to end its mission, until it answers.
 
         :param share: the ``DriverShare`` of the lost driver
         """

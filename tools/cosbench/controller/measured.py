@@ -7,7 +7,6 @@ them is kept until the next report.
 """
 
 from collections import Counter
-from typing import Dict
 
 from cosbench.controller.json_parts import dumps
 from cosbench.measure.chart import Chart
@@ -20,8 +19,7 @@ MAX_POINTS = 600
 
 
 class Measured:
-    """
-    The sum of the reports of a work.
+    """The sum of the reports of a work.
 
     :param interval: of the work's timeline, seconds
     """
@@ -36,8 +34,7 @@ class Measured:
         self._made = {}
 
     def take(self, mission, tallies, timeline):
-        """
-        Take a report; what it brings stays as it is.
+        """Take a report; what it brings stays as it is.
 
         :param mission: id of what reports
         :param tallies: operation id -> ``Tally``, since its start
@@ -76,8 +73,7 @@ class Measured:
         return {name: self._of(name) for name in names}
 
     def tally(self, operation):
-        """
-        Return the sum of the tallies of an operation.
+        """Return the sum of the tallies of an operation.
 
         :param operation: its id
         :returns: a new ``Tally`` of what all missions did of it
@@ -88,8 +84,7 @@ class Measured:
         return found
 
     def packed(self, operations):
-        """
-        Return what a result document has of the work.
+        """Return what a result document has of the work.
 
         :param operations: what is said of each but its tally, dicts
         :returns: operations and timeline as RESULT.md says: key -> texts
@@ -102,8 +97,7 @@ class Measured:
             'timeline': dumps(self.timeline.to_json())})
 
     def shown(self, operations, workers, seconds):
-        """
-        Return what a page shows of the work.
+        """Return what a page shows of the work.
 
         :param operations: as of ``packed``
         :param workers: of the work
@@ -122,7 +116,7 @@ class Measured:
     def _figures(self, operation, workers, seconds):
         tallies = self._of(operation)
         failures: Counter[str] = Counter()
-        examples: Dict[str, str] = {}
+        examples: dict[str, str] = {}
         for each in tallies:
             failures.update(each.failures)
             for kind, said in each.examples.items():

@@ -14,11 +14,9 @@ _COUNTERS = (
 
 
 def families(controller):
-    """
-    Return the metrics of a controller.
+    """Return the metrics of a controller.
 
     :param controller: a ``Controller``
-    :returns: ``Family`` objects
     """
     entries = [controller.entry(each) for each in controller.ids]
     running = [each.run for each in entries if each.run is not None]

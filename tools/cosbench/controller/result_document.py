@@ -21,8 +21,7 @@ def empty(run_id, workload, xml, seed, submitted, warnings):
 
 
 def begun(document, run):
-    """
-    Return what is known of a run but its stages.
+    """Return what is known of a run but its stages.
 
     :param document: from ``empty``
     :param run: the ``WorkloadRun``
@@ -42,23 +41,19 @@ def filled(document, run):
 
 
 def text(document, run):
-    """
-    Return a result document as JSON.
+    """Return a result document as JSON.
 
     :param document: from ``begun``
-    :returns: the JSON of the document with its stages
     """
     return ''.join(with_stages(document, run, lambda work: extended(
         about(work), **work.measured.packed(operations_of(work.work)))))
 
 
 def with_stages(fields, run, write):
-    """
-    Yield the JSON of a workload with its stages.
+    """Yield the JSON of a workload with its stages.
 
     :param fields: of the workload
     :param write: a function of a ``WorkRun`` that returns texts, its JSON
-    :returns: texts, JSON of the fields and the run's stages
     """
     fields = {key: value for key, value in fields.items() if key != 'stages'}
     return extended(fields, stages=array(
@@ -67,12 +62,10 @@ def with_stages(fields, run, write):
 
 
 def terminated(document, when):
-    """
-    Return the document of a run whose controller died.
+    """Return the document of a run whose controller died.
 
     :param document: the last that is known of a run whose controller died
     :param when: unix seconds at which that was written
-    :returns: a document that says so
     """
     return {
         **document, 'state': 'terminated', 'stopped': when,
@@ -133,11 +126,9 @@ def _stage(run):
 
 
 def about(run):
-    """
-    Return what is said of a work but what was measured.
+    """Return what is said of a work but what was measured.
 
     :param run: a ``WorkRun``
-    :returns: what is said of a work but its operations and timeline
     """
     work = run.work
     return {

@@ -42,8 +42,7 @@ log = logging.getLogger('cosbench.archive')
 
 
 def directory_name(run_id, name):
-    """
-    Return the name of a run's directory.
+    """Return the name of a run's directory.
 
     :param run_id: as ``w12``
     :param name: of the workload; what is no good in a file name becomes _
@@ -52,8 +51,7 @@ def directory_name(run_id, name):
 
 
 def run_directories(directory):
-    """
-    Return the runs of an archive, without locking it.
+    """Return the runs of an archive, without locking it.
 
     :param directory: of the archive; there may be none
     :returns: id -> path of the run's directory
@@ -67,8 +65,7 @@ def run_directories(directory):
 
 
 class Archive:
-    """
-    The runs of a directory, which one controller has alone.
+    """The runs of a directory, which one controller has alone.
 
     :param directory: is made if it is absent; only its owner may read it,
         since workloads have passwords in them
@@ -99,16 +96,14 @@ class Archive:
         return sorted(self._names, key=_number)
 
     def path(self, run_id):
-        """
-        Return the directory of a run.
+        """Return the directory of a run.
 
         :raises KeyError: if there is no such run
         """
         return os.path.join(self.directory, self._names[run_id])
 
     def new(self, name):
-        """
-        Make the directory of a new run.
+        """Make the directory of a new run.
 
         :param name: of the workload
         :returns: its id
@@ -128,8 +123,7 @@ class Archive:
         del self._names[run_id]
 
     def save(self, document):
-        """
-        Write the document of a run.
+        """Write the document of a run.
 
         :param document: a result document; its id is from ``new``
         :raises Unwritten:
@@ -137,8 +131,7 @@ class Archive:
         self.write(document['id'], dumps(document))
 
     def write(self, run_id, text):
-        """
-        Write the document of a run that is JSON already.
+        """Write the document of a run that is JSON already.
 
         :param text: the JSON of a result document
         :raises Unwritten:
@@ -147,8 +140,7 @@ class Archive:
             replace(self._run(run_id), sealed(text))
 
     def finish(self, document):
-        """
-        Save one that has ended, and write its reports. Until all is there
+        """Save one that has ended, and write its reports. Until all is there
         it is kept and read from memory; ``unwritten`` says why.
         """
         run_id = document['id']
@@ -190,17 +182,14 @@ class Archive:
         return os.path.join(self.path(run_id), REPORTED)
 
     def load(self, run_id):
-        """
-        Return the document of a run.
+        """Return the document of a run.
 
-        :returns: the document
         :raises KeyError, ArchiveError: as ``read``
         """
         return self.read(run_id)[0]
 
     def read(self, run_id):
-        """
-        Read the document of a run.
+        """Read the document of a run.
 
         :returns: the document, and the ``Result`` of it
         :raises KeyError: if there is no such run
@@ -212,10 +201,8 @@ class Archive:
         return read_run(self._run(run_id), run_id)
 
     def stamp(self, run_id):
-        """
-        Return a value that changes whenever the document does.
+        """Return a value that changes whenever the document does.
 
-        :returns: what is another when the document is
         :raises KeyError, ArchiveError: as ``read``
         """
         if run_id in self._unwritten:
@@ -229,8 +216,7 @@ class Archive:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def recover(self):
-        """
-        Read all runs, and settle those whose controller died.
+        """Read all runs, and settle those whose controller died.
 
         :returns: the documents, oldest first; those that had not begun are
             as they were

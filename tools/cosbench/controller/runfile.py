@@ -41,8 +41,7 @@ class Unwritten(OSError):
 
 
 def sealed(text):
-    """
-    Put a checksum before a document.
+    """Put a checksum before a document.
 
     :param text: the JSON of a result document
     :returns: the bytes of its file
@@ -52,8 +51,7 @@ def sealed(text):
 
 
 def read_run(path, run_id):
-    """
-    Read the file of a run.
+    """Read the file of a run.
 
     :param path: of the file
     :param run_id: whose it must be
@@ -76,8 +74,7 @@ def read_run(path, run_id):
 
 
 def _check(document, run_id):
-    """
-    Check that a controller has written a document as that of a run.
+    """Check that a controller has written a document as that of a run.
 
     :raises RecordError: if it is not so
     """
@@ -88,8 +85,7 @@ def _check(document, run_id):
 
 @contextmanager
 def writing(path):
-    """
-    Tell what could not be written, and why.
+    """Tell what could not be written, and why.
 
     :param path: what errors of the block name, where they name none
     :raises Unwritten: in the place of what cannot be written
@@ -104,8 +100,7 @@ def writing(path):
 
 
 def replace(path, data):
-    """
-    Replace a file of the archive, so that it survives a crash.
+    """Replace a file of the archive, so that it survives a crash.
 
     :param path: of the file
     :param data: its new bytes

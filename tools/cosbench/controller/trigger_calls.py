@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 from contextlib import asynccontextmanager
-from typing import Any, Dict
+from typing import Any
 
 from cosbench.controller.driver_client import (
     DriverLost,
@@ -27,8 +27,7 @@ log = logging.getLogger('cosbench.trigger')
 
 
 class _Run:
-    """
-    One trigger on one driver.
+    """One trigger on one driver.
 
     :param context: the ``Context`` of the workload's run
     """
@@ -81,8 +80,7 @@ class _Run:
 
 @asynccontextmanager
 async def around(context, trigger, place):
-    """
-    Run a trigger on the drivers, for as long as this context is open.
+    """Run a trigger on the drivers, for as long as this context is open.
 
     :param context: the ``Context`` of the workload's run
     :param trigger: a ``Trigger``, or None
@@ -105,7 +103,7 @@ async def around(context, trigger, place):
 
 def _hosts(context):
     """Return one driver of each address, of those that run triggers."""
-    found: Dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for driver in context.live:
         if driver.address.name in context.triggering:
             found.setdefault(driver.address.group, driver)
@@ -113,8 +111,7 @@ def _hosts(context):
 
 
 async def greet(context, driver, status):
-    """
-    Learn whether a driver runs triggers, and end what was left there.
+    """Learn whether a driver runs triggers, and end what was left there.
 
     :param status: its answer to ``GET /v1/status``
     :raises DriverLost, RequestDenied:

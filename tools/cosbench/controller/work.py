@@ -18,10 +18,8 @@ from cosbench.controller.core.workload_states import OnLoss, StageState
 from cosbench.controller.driver_client import DriverLost, RequestDenied
 from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
-from cosbench.engine.core.mission import Mission, Step, steps
-from cosbench.engine.core.mission_states import MissionState
-from cosbench.measure.drivers import strains
-from cosbench.measure.stragglers import Stragglers
+from cosbench.engine.core.mission import Mission, MissionState, Step, steps
+from cosbench.measure.drivers import Stragglers, strains
 from cosbench.workload.pacing import pace
 
 #: Seconds from the last word to the start, at least.
@@ -38,8 +36,7 @@ class WorkFailed(Exception):
 
 
 class WorkRun:
-    """
-    One work as it runs.
+    """One work as it runs.
 
     :param work: a ``Work``
     :param place: (stage, work), from 0
@@ -72,8 +69,7 @@ class WorkRun:
         self._changed()
 
     async def run(self, barrier):
-        """
-        Until it has ended; ``state`` and ``reason`` say how.
+        """Until it has ended; ``state`` and ``reason`` say how.
 
         :param barrier: has ``wait``, which returns when to start; called
             once, or not at all if this fails before
@@ -114,8 +110,7 @@ class WorkRun:
 
     @property
     def counted(self):
-        """
-        Seconds of the run time that samples counted for.
+        """Seconds of the run time that samples counted for.
 
         None where it is not known.
         """
@@ -150,8 +145,7 @@ class WorkRun:
         return LEAD + 4 * max(trips, default=0)
 
     async def _place(self, mission):
-        """
-        Find drivers for a mission, until all of it is ready somewhere.
+        """Find drivers for a mission, until all of it is ready somewhere.
 
         :returns: a list of ``Share``
         """
@@ -222,8 +216,7 @@ class WorkRun:
         await self._all(self._follow(each, begin) for each in shares)
 
     async def _all(self, coroutines):
-        """
-        Wait for coroutines, and return their results.
+        """Wait for coroutines, and return their results.
 
         After the first exception the others are cancelled, and it is raised.
         """
@@ -276,11 +269,9 @@ class WorkRun:
         self._enter(state)
 
     def _shortfalls(self, done):
-        """
-        Yield warnings of what was asked for and not reached.
+        """Yield warnings of what was asked for and not reached.
 
         :param done: operations that counted
-        :returns: texts on what was asked for and not reached
         """
         name, wanted = self.work.name, pace(self.work.config)
         if not done:

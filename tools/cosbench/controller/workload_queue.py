@@ -10,8 +10,7 @@ import time
 from cosbench import adaptors
 from cosbench.controller import live
 from cosbench.controller import result_document as documents
-from cosbench.controller.core.policy import Policy
-from cosbench.controller.core.workload_states import WorkloadState
+from cosbench.controller.core.workload_states import Policy, WorkloadState
 from cosbench.controller.entry import Entry, brief
 from cosbench.controller.journal import NAME, journal
 from cosbench.controller.json_parts import dumps
@@ -31,8 +30,7 @@ class QueueFull(Exception):
 
 
 class Controller:
-    """
-    Queues workloads, and runs one after the other.
+    """Queues workloads, and runs one after the other.
 
     :param archive: an ``Archive``
     :param drivers: ``Driver`` objects
@@ -77,8 +75,7 @@ class Controller:
             self._enqueue(entry)
 
     def submit(self, data, seed=None):
-        """
-        Put a workload into the queue.
+        """Put a workload into the queue.
 
         :param data: the bytes of a workload document
         :param seed: of all random choices; None: a new one
@@ -97,8 +94,7 @@ class Controller:
         return entry.document
 
     def begin(self, data, seed=None):
-        """
-        As ``submit``, of what is not for the queue: ``run`` or ``fail`` is
+        """As ``submit``, of what is not for the queue: ``run`` or ``fail`` is
         to follow. If neither comes to its end, the run has died, and no
         controller takes it up.
 
@@ -137,16 +133,14 @@ class Controller:
         return list(self._entries)
 
     def entry(self, run_id):
-        """
-        Return a workload, whether it waits, runs or has ended.
+        """Return a workload, whether it waits, runs or has ended.
 
         :raises KeyError: if there is none
         """
         return self._entries[run_id]
 
     def document(self, run_id):
-        """
-        Return the result document of a workload as of now.
+        """Return the result document of a workload as of now.
 
         :raises KeyError, ArchiveError:
         """
@@ -156,8 +150,7 @@ class Controller:
         return json.loads(entry.text())
 
     async def text(self, run_id):
-        """
-        Return the result document of a workload as JSON.
+        """Return the result document of a workload as JSON.
 
         :raises KeyError, ArchiveError:
         """
@@ -168,8 +161,7 @@ class Controller:
         return entry.text()
 
     async def live(self, run_id):
-        """
-        Return what is shown of a workload now, as JSON.
+        """Return what is shown of a workload now, as JSON.
 
         :raises KeyError, ArchiveError:
         """
@@ -242,8 +234,7 @@ class Controller:
         entry.document, entry.run = brief(final), None
 
     async def close(self):
-        """
-        Cancel what runs, and wait for its end; what waits stays, and
+        """Cancel what runs, and wait for its end; what waits stays, and
         nothing else is taken.
         """
         self._closing = True
@@ -254,8 +245,7 @@ class Controller:
         await asyncio.to_thread(self.archive.finish_again)
 
     async def fail(self, entry, err):
-        """
-        Have one end that cannot go on.
+        """Have one end that cannot go on.
 
         :param err: the exception that is why
         """
@@ -263,8 +253,7 @@ class Controller:
             type(err).__name__, err))
 
     async def _save(self, entry, ended):
-        """
-        What is known so far, whenever a stage or a period ends.
+        """What is known so far, whenever a stage or a period ends.
 
         :param ended: an Event: the run has ended
         """

@@ -5,7 +5,7 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from cosbench.controller import trigger_calls
 from cosbench.controller.core.workload_states import (
@@ -31,11 +31,11 @@ class Context:
     xml: str
     seed: int
     #: The drivers that answer; a lost one is taken out.
-    live: List[object]
+    live: list[object]
     on_loss: OnLoss = OnLoss.FAIL
     #: Seconds; see ``Mission.lease``.
     lease: float = 60.0
-    warnings: List[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     #: Names of drivers to why they are lost.
     lost: dict = field(default_factory=dict)
     #: Names of the drivers that run triggers.
@@ -53,8 +53,7 @@ class Context:
 
 
 class Barrier:
-    """
-    Lets works start together, when each is ready or has failed.
+    """Lets works start together, when each is ready or has failed.
 
     :param works: ``WorkRun`` objects
     """
@@ -95,8 +94,7 @@ class _Turn:
 
 
 class StageRun:
-    """
-    One stage as it runs.
+    """One stage as it runs.
 
     :param stage: a ``Workstage``
     :param index: from 0
@@ -110,8 +108,8 @@ class StageRun:
                       for number, work in enumerate(stage.works)]
         self.history = []
         #: Unix seconds.
-        self.started: Optional[float] = None
-        self.stopped: Optional[float] = None
+        self.started: float | None = None
+        self.stopped: float | None = None
         self.reason = ''
         self._context = context
         self._own = StageState.WAITING
@@ -119,9 +117,7 @@ class StageRun:
 
     @property
     def state(self):
-        """
-        The state; while works run, the state of the one furthest behind.
-        """
+        """The state; while works run, the state of the one furthest behind."""
         if self._own is not StageState.BOOTING:
             return self._own
         order = list(StageState)
@@ -183,8 +179,7 @@ class StageRun:
 
 
 class WorkloadRun:
-    """
-    One workload as it runs.
+    """One workload as it runs.
 
     :param workload: a ``Workload``
     :param context: its ``Context``
@@ -198,15 +193,15 @@ class WorkloadRun:
         self.context = context
         self.state = WorkloadState.QUEUING
         #: Unix seconds.
-        self.started: Optional[float] = None
-        self.stopped: Optional[float] = None
-        self.history: List[Any] = []
+        self.started: float | None = None
+        self.stopped: float | None = None
+        self.history: list[Any] = []
         self.stages = [StageRun(stage, number, context) for number, stage
                        in enumerate(workload.workflow.stages)]
         #: Name of driver -> CPU seconds it had used when this began.
-        self.cpu_before: Dict[str, float] = {}
+        self.cpu_before: dict[str, float] = {}
         #: ``Node`` objects: of the storage, as far as they are watched.
-        self.nodes: List[Any] = []
+        self.nodes: list[Any] = []
         self._all_drivers = list(context.live)
         self._skip = skip
         self._enough = enough

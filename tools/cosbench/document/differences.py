@@ -6,11 +6,11 @@ of secrets are not shown.
 """
 
 from dataclasses import dataclass
-from typing import Dict, List
 
 from cosbench.document.reader import parse
 from cosbench.errors import WorkloadError
 from cosbench.workload.config import Config
+from cosbench.workload.elements import Element
 
 #: Keys of configs whose values are for nobody.
 SECRET = frozenset(('accesskey', 'password', 'secretkey', 'token',
@@ -31,12 +31,9 @@ class Difference:
     second: str
 
 
-def differences(first: str, second: str) -> List[Difference]:
-    """
-    Return what two documents say differently.
+def differences(first: str, second: str) -> list[Difference]:
+    """Return what two documents say differently.
 
-    :param first: the text of a document
-    :param second: the text of another
     :returns: the differences, in the order of the first; none if one is no
         document
     """
@@ -50,26 +47,26 @@ def differences(first: str, second: str) -> List[Difference]:
             if one.get(key) != other.get(key)]
 
 
-def _shown(key, *values):
+def _shown(key: str, *values: str | None) -> list[str]:
     secret = key.rpartition(' ')[2] in SECRET
     return [ABSENT if each is None else HIDDEN if secret else each
             for each in values]
 
 
-def _flat(root) -> Dict[str, str]:
-    found: Dict[str, str] = {}
+def _flat(root: Element) -> dict[str, str]:
+    found: dict[str, str] = {}
     _walk(root, root.tag, found)
     return found
 
 
-def _walk(element, place, found):
+def _walk(element: Element, place: str, found: dict[str, str]) -> None:
     for key, value in element.attributes.items():
         if key == 'config':
             for name, text in Config.parse(value).items():
                 found['%s: %s' % (place, name)] = text
         elif key not in _NAMES:
             found['%s: %s' % (place, key)] = value.strip()
-    seen: Dict[str, int] = {}
+    seen: dict[str, int] = {}
     for child in element.children:
         name = child.attributes.get('name') or (
             child.attributes.get('id') or child.attributes.get('type')

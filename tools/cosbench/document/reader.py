@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the bytes of a workload document to its workload.
+"""From the bytes of a workload document to its workload, and back to XML.
 
 COSBench's published files have ``<placeholder>`` text in attributes, which
 XML does not allow; here ``<`` in a quoted attribute stands for itself.
@@ -11,9 +11,11 @@ document is ever read.
 import codecs
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Any
 from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 from cosbench.errors import ConfigError, Problem, WorkloadError
 from cosbench.workload.build import build
@@ -41,14 +43,12 @@ class Document:
     """A document that was accepted."""
 
     workload: Workload
-    warnings: Tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
 
 
-def file_bytes(path):
-    """
-    Read a file that a command names.
+def file_bytes(path: str) -> bytes:
+    """Read a file that a command names.
 
-    :param path: of a document
     :returns: its bytes; of one that is too large, enough to be refused
     :raises ConfigError: if the file cannot be read
     """
@@ -58,11 +58,9 @@ def file_bytes(path):
         raise ConfigError('%s: %s' % (path, err.strerror)) from None
 
 
-def read_file(path, adaptors=Adaptors()):
-    """
-    Read a file, and build the workload that it means.
+def read_file(path: str, adaptors: Adaptors = Adaptors()) -> Document:
+    """Read a file, and build the workload that it means.
 
-    :param path: of a document
     :returns: a ``Document``
     :raises OSError: if it cannot be read
     :raises WorkloadError: if it is no workload
@@ -70,16 +68,14 @@ def read_file(path, adaptors=Adaptors()):
     return read(_bytes(path), adaptors)
 
 
-def _bytes(path):
+def _bytes(path: str) -> bytes:
     with open(path, 'rb') as source:
         return source.read(MAX_BYTES + 1)
 
 
-def read(data, adaptors=Adaptors()):
-    """
-    Build the workload that a document means.
+def read(data: bytes, adaptors: Adaptors = Adaptors()) -> Document:
+    """Build the workload that a document means.
 
-    :param data: the bytes of a document
     :param adaptors: the types of auth and storage that are installed
     :returns: a ``Document``
     :raises WorkloadError: with all that it is refused for, and the lines
@@ -87,11 +83,9 @@ def read(data, adaptors=Adaptors()):
     return Document(*build(parse(data), adaptors))
 
 
-def parse(data):
-    """
-    Parse the XML of a document.
+def parse(data: bytes) -> Element:
+    """Parse the XML of a document.
 
-    :param data: bytes
     :returns: the root ``Element``
     :raises WorkloadError: if they are no XML, or of a kind that is refused
     """
@@ -100,26 +94,22 @@ def parse(data):
     return _Tree().parse(escaped(decoded(data)).encode('utf8'))
 
 
-def _refusal(line, reason):
+def _refusal(line: int, reason: str) -> WorkloadError:
     return WorkloadError([Problem(line, reason)])
 
 
-def portable(data):
-    """
-    Decode a document, and drop the encoding that it declares.
+def portable(data: bytes) -> str:
+    """Decode a document, and drop the encoding that it declares.
 
-    :param data: the bytes of a document
     :returns: its text, which reads the same when it is encoded as UTF-8
     :raises WorkloadError: if it is in no encoding that is taken
     """
     return _ENCODING.sub(r'\1', decoded(data), count=1)
 
 
-def decoded(data):
-    """
-    Decode a document.
+def decoded(data: bytes) -> str:
+    """Decode a document.
 
-    :param data: the bytes of a document
     :returns: its text
     :raises WorkloadError: if it is in no encoding that is taken
     """
@@ -141,14 +131,12 @@ def decoded(data):
                        'this is not %s' % encoding) from None
 
 
-def escaped(text):
-    """
-    Write each ``<`` in a quoted attribute as XML demands.
+def escaped(text: str) -> str:
+    """Write each ``<`` in a quoted attribute as XML demands.
 
     What is not well-formed is left as it is, for the parser to refuse. Time
     is linear in the length.
 
-    :param text: a document
     :returns: a document with the same lines
     """
     pieces, done = [], 0
@@ -158,7 +146,7 @@ def escaped(text):
     return ''.join(pieces) + text[done:]
 
 
-def _quoted(text):
+def _quoted(text: str) -> Iterator[tuple[int, int]]:
     """Where the quoted attributes are, until something is malformed."""
     place = text.find('<')
     while place >= 0:
@@ -182,17 +170,17 @@ def _quoted(text):
 class _Tree:
     """Builds elements from what expat calls."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         # Named, so that the declaration's encoding, which was that of the
         # bytes, counts no more.
         self._parser = expat.ParserCreate('UTF-8')
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._doctype
-        self._open = []
-        self._root = None
+        self._open: list[Element] = []
+        self._root = Element('', {}, 0)
 
-    def parse(self, data):
+    def parse(self, data: bytes) -> Element:
         try:
             self._parser.Parse(data, True)
         except expat.ExpatError as err:
@@ -200,7 +188,7 @@ class _Tree:
                            % expat.ErrorString(err.code)) from None
         return self._root
 
-    def _start(self, tag, attributes):
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
         line = self._parser.CurrentLineNumber
         if len(self._open) >= MAX_DEPTH:
             raise _refusal(line, 'more than %d elements in each other'
@@ -212,9 +200,33 @@ class _Tree:
             self._root = element
         self._open.append(element)
 
-    def _end(self, tag):
+    def _end(self, tag: str) -> None:
         self._open.pop()
 
-    def _doctype(self, name, system, public, internal):
+    def _doctype(self, name: Any, system: Any, public: Any, internal: Any
+                ) -> None:
         raise _refusal(self._parser.CurrentLineNumber, 'a document type '
                        'declaration (DOCTYPE) is not allowed')
+
+
+def text(element: Element) -> str:
+    """Write elements as XML.
+
+    :returns: XML that ``reader.parse`` makes the same element of, but for
+        lines and comments
+    """
+    return '\n'.join(_lines(element, 0)) + '\n'
+
+
+def _lines(element: Element, depth: int) -> Iterator[str]:
+    indent = '  ' * depth
+    head = indent + '<' + ' '.join([element.tag] + [
+        '%s=%s' % (key, quoteattr(value))
+        for key, value in element.attributes.items()])
+    if not element.children:
+        yield head + '/>'
+        return
+    yield head + '>'
+    for child in element.children:
+        yield from _lines(child, depth + 1)
+    yield '%s</%s>' % (indent, element.tag)

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cosbench validate``: is this a workload, and what is in it?"""
+"""Whether a document is a workload, and what is in it."""
 
-import json
 from collections import Counter
+from collections.abc import Iterable
+from typing import Any
 
 from cosbench import adaptors
 from cosbench.document.reader import read, read_file
 from cosbench.errors import WorkloadError
+from cosbench.workload.model import Workload
 
 
-def summary(workload):
+def summary(workload: Workload) -> dict[str, Any]:
     """Return what a workload has, as a dict for JSON."""
     works = workload.works
     return {
@@ -26,11 +28,9 @@ def summary(workload):
     }
 
 
-def refuse_unknown_keys(data):
-    """
-    Refuse what is only warned of else: keys that nothing asks for.
+def refuse_unknown_keys(data: bytes) -> None:
+    """Refuse what is only warned of else: keys that nothing asks for.
 
-    :param data: the bytes of a document
     :raises WorkloadError: if there are any
     """
     unknown = [each for each in read(data, adaptors.installed()).warnings
@@ -39,11 +39,9 @@ def refuse_unknown_keys(data):
         raise WorkloadError(unknown)
 
 
-def check(path, strict=False):
-    """
-    Check one file.
+def check(path: str, strict: bool = False) -> dict[str, Any]:
+    """Check one file.
 
-    :param path: of a document
     :param strict: whether keys that nothing asks for are errors
     :returns: the finding as a dict for JSON: file, ok, summary, problems,
         each of which has line (0: the file as a whole), kind, reason
@@ -62,44 +60,8 @@ def check(path, strict=False):
                     None if refused else summary(document.workload))
 
 
-def _finding(path, problems, found=None):
+def _finding(path: str, problems: Iterable[tuple[int, str, str]],
+             found: dict[str, Any] | None = None) -> dict[str, Any]:
     return {'file': path, 'ok': found is not None, 'summary': found,
             'problems': [dict(zip(('line', 'kind', 'reason'), problem))
                          for problem in problems]}
-
-
-def _lines(finding):
-    for problem in finding['problems']:
-        place = '%s:%d' % (finding['file'], problem['line']) \
-            if problem['line'] else finding['file']
-        warning = 'warning: ' if problem['kind'] == 'warning' else ''
-        yield '%s: %s%s' % (place, warning, problem['reason'])
-    if finding['ok']:
-        found = finding['summary']
-        yield '%s: ok: %s: %d stages, %d works, at most %d workers, ' \
-            'operations %s; auth %s, storage %s' % (
-                finding['file'], found['name'], found['stages'],
-                found['works'], found['most_workers'],
-                ', '.join('%d %s' % (number, kind) for kind, number
-                          in found['operations'].items()),
-                ', '.join(found['auth']), ', '.join(found['storage']))
-
-
-def validate(paths, as_json, out, strict=False):
-    """
-    Check files, and print what was found.
-
-    :param paths: of documents
-    :param as_json: print one JSON list instead of lines
-    :param out: a text stream
-    :param strict: see ``check``
-    :returns: exit status: 0 if each is a workload, else 1
-    """
-    findings = [check(path, strict) for path in paths]
-    if as_json:
-        print(json.dumps(findings, indent=2), file=out)
-    else:
-        for finding in findings:
-            for line in _lines(finding):
-                print(line, file=out)
-    return 0 if all(finding['ok'] for finding in findings) else 1

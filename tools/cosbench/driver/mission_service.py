@@ -11,10 +11,14 @@ from typing import Any
 from cosbench import adaptors
 from cosbench.document.reader import read
 from cosbench.driver.signed_server import Failure, application
-from cosbench.driver.trigger_requests import TriggerRequests
+from cosbench.driver.triggers import TriggerRequests
 from cosbench.engine import upload_files
-from cosbench.engine.core.mission import Mission, find, operations
-from cosbench.engine.core.mission_states import MissionState
+from cosbench.engine.core.mission import (
+    Mission,
+    MissionState,
+    find,
+    operations,
+)
 from cosbench.engine.mission_run import MissionRun
 from cosbench.engine.request_log import RequestLog
 from cosbench.errors import ConfigError
@@ -43,8 +47,7 @@ class Held:
 
 
 class Service:
-    """
-    Answers a controller, and holds its missions.
+    """Answers a controller, and holds its missions.
 
     :param gate: a ``Gate``
     :param files_root: where filewrite may read files, or None
@@ -142,8 +145,7 @@ class Service:
                           'more' % len(self._held))
 
     def _run(self, mission):
-        """
-        Make a mission ready to run.
+        """Make a mission ready to run.
 
         :raises WorkloadError, ConfigError: for what is refused
         """

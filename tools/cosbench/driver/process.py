@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One driver process: one port, one event loop, one core."""
+"""A process with a port, as drivers and controllers are: one event loop.
+
+Connections that send no request, or one byte of it a minute, are closed:
+aiohttp waits for ever for the first head of a connection, and a few thousand
+idle ones would take all descriptors of a process from its users.
+"""
 
 import asyncio
 import json
@@ -7,86 +12,101 @@ import logging
 import os
 import signal
 import sys
-from dataclasses import dataclass
-from typing import Optional
+import time
+from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from cosbench.driver.mission_service import Service
-from cosbench.driver.secret import SECRET, secret, server_tls
-from cosbench.driver.signature import WINDOW, Gate
-from cosbench.driver.slow_clients import SlowClients
-from cosbench.watch.agent import answering
+from cosbench.driver.secret import server_tls
 
-#: Where drivers of COSBench listened.
-PORT = 18088
-log = logging.getLogger('cosbench.driver')
+#: Seconds in which the first head must be there, and between two looks.
+HEAD_TIMEOUT, PERIOD = 10.0, 1.0
+log = logging.getLogger('cosbench.port')
 
 
-@dataclass(frozen=True)
-class Options:
+class SlowClients:
+    """Sees to the connections of an application.
 
-    host: str = '127.0.0.1'
-    #: 0: any that is free.
-    port: int = PORT
-    secret_file: Optional[str] = None
-    certificate: Optional[str] = None
-    key: Optional[str] = None
-    #: Seconds that the controller's clock may differ.
-    clock_window: int = WINDOW
-    #: Where filewrite may read files; None: nowhere.
-    files: Optional[str] = None
-    #: Where scripts are that triggers may run; None: nowhere.
-    triggers: Optional[str] = None
-    #: Where logs of requests may be written; None: nowhere.
-    request_log: Optional[str] = None
-    #: Whether anyone may read /metrics, which has no secrets.
-    metrics: bool = False
-    #: End when standard input does: its writer is gone.
-    until_eof: bool = False
-
-
-async def serve(options, out=sys.stdout):
+    :param app: a ``web.Application``, not yet set up
+    :param timeout: seconds
+    :param clock: returns seconds
     """
-    Until SIGTERM, SIGINT or the end of the parent.
 
-    :param out: gets one line of JSON when the port is open: pid, port
+    def __init__(self, app, timeout=HEAD_TIMEOUT, clock=time.monotonic):
+        self._timeout = timeout
+        self._clock = clock
+        #: Connection -> since when it is waited for; None: it has asked.
+        self._since: dict[web.RequestHandler, float | None] = {}
+
+        @web.middleware
+        async def seen(request, handler):
+            self._since[request.protocol] = None
+            return await handler(request)
+        # The outermost: also who is refused has sent a head.
+        app.middlewares.insert(0, seen)
+
+    def look(self, connections):
+        """Close those whose first head takes too long.
+
+        :param connections: all that are open
+        """
+        now = self._clock()
+        self._since = {each: self._since.get(each, now)
+                       for each in connections}
+        for each, since in self._since.items():
+            if since is not None and now - since >= self._timeout:
+                each.force_close()
+
+    @asynccontextmanager
+    async def watched(self, runner):
+        """Look every second, in the block.
+
+        :param runner: the ``web.AppRunner`` of the application, set up
+        """
+        task = asyncio.ensure_future(self._watch(runner))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _watch(self, runner):
+        while True:
+            await asyncio.sleep(PERIOD)
+            self.look(runner.server.connections)
+
+
+@asynccontextmanager
+async def listening(app, args):
+    """Serve an application in the block; print its port as a line of JSON.
+
+    :param app: a ``web.Application``
+    :param args: with host, port, tls_cert, tls_key
+    :returns: a context of an Event, which SIGTERM and SIGINT set
     """
-    gate = Gate(secret(options.secret_file, SECRET), options.clock_window)
-    tls = server_tls(options.certificate, options.key)
+    tls = server_tls(args.tls_cert, args.tls_key)
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    service = Service(gate, options.files, options.triggers,
-                      options.request_log)
-    app = service.application()
-    if options.metrics:
-        app.router.add_get('/metrics', answering(service.metrics))
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     slow = SlowClients(app)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    leases = asyncio.ensure_future(service.watch_leases())
     try:
-        site = web.TCPSite(runner, options.host, options.port,
-                           ssl_context=tls)
-        await site.start()
+        await web.TCPSite(runner, args.host, args.port,
+                          ssl_context=tls).start()
         port = runner.addresses[0][1]
-        print(json.dumps({'pid': os.getpid(), 'port': port}), file=out,
-              flush=True)
-        log.info('listening on %s:%d', options.host, port)
-        if options.until_eof:
-            await _watch_input(loop, stop)
+        print(json.dumps({'pid': os.getpid(), 'port': port}), flush=True)
+        log.info('listening on %s:%d', args.host, port)
         async with slow.watched(runner):
-            await stop.wait()
-            await service.close()
+            yield stop
     finally:
-        leases.cancel()
         await runner.cleanup()
 
 
-async def _watch_input(loop, stop):
-    """Set stop when standard input ends."""
+def until_eof(stop):
+    """Set an Event when standard input ends."""
+    loop = asyncio.get_running_loop()
+
     def readable():
         if not os.read(sys.stdin.fileno(), 4096):
             loop.remove_reader(sys.stdin.fileno())

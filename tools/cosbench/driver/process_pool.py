@@ -16,8 +16,7 @@ log = logging.getLogger('cosbench.pool')
 
 
 class Child:
-    """
-    A driver process that ends when this process does, however that ends.
+    """A driver process that ends when this process does, however that ends.
 
     :param arguments: of ``cosbench driver``
     :param secret: bytes; None: it has its own
@@ -34,8 +33,7 @@ class Child:
         self.port = None
 
     async def start(self):
-        """
-        Start the process, and wait until it listens.
+        """Start the process, and wait until it listens.
 
         :raises OSError: if it does not come up
         """
@@ -64,8 +62,7 @@ class Child:
 
 
 class Pool:
-    """
-    Children on ports of their own that are started again when they die.
+    """Children on ports of their own that are started again when they die.
 
     :param children: ``Child`` objects
     """
@@ -74,8 +71,7 @@ class Pool:
         self.children = children
 
     async def start(self):
-        """
-        Start all processes.
+        """Start all processes.
 
         :raises OSError: if one does not come up; then none is left
         """

@@ -12,8 +12,7 @@ TOKEN = 'COSBENCH_TOKEN'
 
 
 def secret(path, variable):
-    """
-    Read a secret or token.
+    """Read a secret or token.
 
     :param path: of a file that has it, or None
     :param variable: of the environment that has it where there is no file
@@ -32,13 +31,13 @@ def secret(path, variable):
         found = os.environb.get(variable.encode(), b'').strip()
     if len(found) < MIN_SECRET:
         raise ConfigError('the secret in %s has %d characters: must be at '
-                          'least %d' % (where, len(found), MIN_SECRET))
+                          'least %d, as of openssl rand -hex 16' % (
+                              where, len(found), MIN_SECRET))
     return found
 
 
 def server_tls(certificate, key):
-    """
-    Return what a server speaks TLS with.
+    """Return what a server speaks TLS with.
 
     :param certificate, key: paths, or None
     :returns: an ``SSLContext``; None without a certificate
@@ -56,8 +55,7 @@ def server_tls(certificate, key):
 
 
 def client_tls(authority):
-    """
-    Return what a client checks a server's certificate with.
+    """Return what a client checks a server's certificate with.
 
     :param authority: the path of a certificate to trust, such as the
         server's own; None: those of the system

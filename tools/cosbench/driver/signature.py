@@ -36,8 +36,7 @@ _TIME = re.compile(r'\d{1,12}', re.ASCII)
 
 
 def request_fields(secret, method, target, body, now, nonce):
-    """
-    Sign a request.
+    """Sign a request.
 
     :param secret: bytes
     :param method: such as ``GET``
@@ -54,8 +53,7 @@ def request_fields(secret, method, target, body, now, nonce):
 
 
 def answer_signature(secret, status, nonce, body):
-    """
-    Sign an answer.
+    """Sign an answer.
 
     :param secret: bytes
     :param status: of the answer
@@ -67,8 +65,7 @@ def answer_signature(secret, status, nonce, body):
 
 
 def check_answer(secret, status, nonce, body, signature):
-    """
-    Refuse an answer that another has given than who has the secret.
+    """Refuse an answer that another has given than who has the secret.
 
     :param signature: of the answer, or None
     :raises SignatureError: if it does not hold
@@ -90,8 +87,7 @@ class Head:
 
 
 class Gate:
-    """
-    Checks requests to one driver process.
+    """Checks requests to one driver process.
 
     :param secret: bytes
     :param window: seconds
@@ -103,8 +99,7 @@ class Gate:
         self._nonces = Nonces(window, MAX_NONCES)
 
     def check_head(self, head, now):
-        """
-        Check everything but the body.
+        """Check everything but the body.
 
         That need not be read for one who has not the secret.
 
@@ -131,8 +126,7 @@ class Gate:
 
     @staticmethod
     def check_body(head, body):
-        """
-        Refuse a body that is not the one that was signed.
+        """Refuse a body that is not the one that was signed.
 
         :param head: a ``Head``
         :param body: bytes

@@ -44,8 +44,7 @@ class Failure(Exception):
 
 
 def check_encoding(request):
-    """
-    Refuse a request whose body is encoded.
+    """Refuse a request whose body is encoded.
 
     :raises ConfigError: if its body is not to be taken as it is
     """
@@ -55,8 +54,7 @@ def check_encoding(request):
 
 
 def guarded(gate, handler):
-    """
-    Return a handler of requests that must be signed.
+    """Return a handler of requests that must be signed.
 
     :param gate: a ``Gate``
     :param handler: a coroutine function of (request, parsed body or None)
@@ -115,8 +113,7 @@ def _answer(secret, request, status, found):
 
 
 def application(gate, routes):
-    """
-    Return an application of signed requests.
+    """Return an application of signed requests.
 
     :param routes: (method, path, handler) each
     :returns: an aiohttp application that has these and nothing else

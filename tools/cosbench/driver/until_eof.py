@@ -26,8 +26,7 @@ PAUSE = 0.02
 
 
 def main(seconds, *command):
-    """
-    Run a command until standard input ends.
+    """Run a command until standard input ends.
 
     :param seconds: a text
     :returns: exit status

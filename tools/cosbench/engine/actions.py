@@ -9,8 +9,9 @@ own, whose seed comes from the worker's random generator.
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional
+from typing import Any
 
 from cosbench.adaptors.base import OperationError, Want
 from cosbench.adaptors.content import Body, Checker, FileBody
@@ -36,7 +37,7 @@ class Setting:
     #: Called with each part of an upload: see ``Storage.upload``.
     note: Callable
     #: None where the operation goes through all that there is.
-    choices: Optional[Choices] = None
+    choices: Choices | None = None
     known: Known = field(default_factory=Known)
 
 
@@ -64,8 +65,7 @@ def _read(operation, setting):
 
 
 def _wanting(operation, setting):
-    """
-    Return what finds out what a request asks for beside a name.
+    """Return what finds out what a request asks for beside a name.
 
     :returns: a coroutine function of container and object that returns a
         ``Want``; None, if it is the object as it is
@@ -96,8 +96,7 @@ async def _after(want, container, name, ask):
 
 
 def _plain(ask):
-    """
-    Return the maker of the actions of a request that moves no data.
+    """Return the maker of the actions of a request that moves no data.
 
     :param ask: a function of the storage that returns its method
     """
@@ -213,8 +212,7 @@ ACTIONS = {_T.READ: _read, _T.WRITE: _write, _T.FILEWRITE: _file_write,
 
 
 def pass_of(operation, settings, counters, share):
-    """
-    Return the one pass that a worker of a special work makes.
+    """Return the one pass that a worker of a special work makes.
 
     :param settings: a ``Setting`` without choices for each endpoint
     :param share: the worker's ``Share``

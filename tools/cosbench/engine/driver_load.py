@@ -17,8 +17,7 @@ _HOUR = 3600 * _MICRO
 
 
 def busy_seconds():
-    """
-    Return how long this process was busy, or would have been.
+    """Return how long this process was busy, or would have been.
 
     That is the time on processors, and the time in which its event loop
     waited for one that others had: who never gets a whole core is a limit,
@@ -56,16 +55,14 @@ class Health:
                 self.record_cpu(now, self._cpu_clock())
 
     def record_lag(self, seconds):
-        """
-        Count how late the event loop came back.
+        """Count how late the event loop came back.
 
         :param seconds: how much later than asked the loop came back
         """
         self._lag.record_value(min(_HOUR, max(1, round(seconds * _MICRO))))
 
     def record_cpu(self, now, cpu_seconds):
-        """
-        Count how busy the processor was since the last look.
+        """Count how busy the processor was since the last look.
 
         :param now: on the clock
         :param cpu_seconds: of ``busy_seconds``, until now

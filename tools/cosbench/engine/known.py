@@ -35,14 +35,12 @@ class Known:
         self._lengths = _Memory()
 
     async def version(self, storage, place, which, rng):
-        """
-        Return the id of a version of an object.
+        """Return the id of a version of an object.
 
         :param storage: is asked where nothing is known
         :param place: container and name of the object
         :param which: a ``Version``
         :param rng: the worker's random generator
-        :returns: the id
         :raises OperationError: if the object has no version
         """
         ids = await self._ids(storage, place)
@@ -72,8 +70,7 @@ class Known:
         return found
 
     def written(self, place, length):
-        """
-        Take notice of how long an object is now.
+        """Take notice of how long an object is now.
 
         :param place: container and name of the object
         :param length: bytes; None: nobody knows

@@ -14,15 +14,20 @@ Nothing here knows of HTTP; ``driver`` gives it a port.
 import asyncio
 import logging
 import time
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from cosbench.adaptors.base import OperationError
-from cosbench.engine.core.mission import operations, rows
-from cosbench.engine.core.mission_states import FOLLOWERS, MissionState
+from cosbench.engine.core.mission import (
+    FOLLOWERS,
+    MissionState,
+    operations,
+    rows,
+)
 from cosbench.engine.core.window import Window
 from cosbench.engine.driver_load import Health
 from cosbench.engine.recording import Recording
-from cosbench.engine.workers import workers
+from cosbench.engine.worker import workers
 from cosbench.errors import ConfigError
 
 #: Seconds.
@@ -31,8 +36,7 @@ log = logging.getLogger('cosbench.mission')
 
 
 class MissionRun:
-    """
-    A mission as it runs.
+    """A mission as it runs.
 
     :param mission: a ``Mission``
     :param work: its ``Work``
@@ -88,8 +92,7 @@ class MissionRun:
             self._enter(MissionState.READY)
 
     def start(self, delay):
-        """
-        Start the workers after a delay.
+        """Start the workers after a delay.
 
         :param delay: seconds from now
         """
@@ -128,8 +131,7 @@ class MissionRun:
             await self._change(None)
 
     async def news(self, after, known, seconds):
-        """
-        Wait for a report or a change of state.
+        """Wait for a report or a change of state.
 
         :param after: the last report that the controller has
         :param known: the value of the last state that it has
@@ -144,17 +146,17 @@ class MissionRun:
                 return
 
     def report(self, after):
-        """
-        Return what was measured, as a dict for JSON.
+        """Return what was measured, as a dict for JSON.
 
         None if nothing is newer than the report ``after``.
         """
         if self.sequence <= after:
             return None
+        now = self._ended or time.monotonic()
         return {
             **self.recording.report(),
-            'elapsed': self._elapsed(),
-            'counted': self._counted(),
+            'elapsed': now - self.window.origin,
+            'counted': self.window.counted_until(now),
             'aborted': self._aborted,
             'resent': self._storage.resent,
             'health': self._health.to_json(),
@@ -274,12 +276,6 @@ class MissionRun:
     def _note(self):
         self.recording.note()
         self._changed.set()
-
-    def _elapsed(self):
-        return (self._ended or time.monotonic()) - self.window.origin
-
-    def _counted(self):
-        return self.window.counted_until(self._ended or time.monotonic())
 
     def _enter(self, state):
         if state not in FOLLOWERS[self.state]:

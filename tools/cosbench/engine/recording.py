@@ -8,15 +8,14 @@ the controller has confirmed.
 import time
 
 from cosbench.engine.core.mission import PART_ROW
+from cosbench.measure.drivers import Stragglers
 from cosbench.measure.sample import Sample
-from cosbench.measure.stragglers import Stragglers
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 
 
 class Recording:
-    """
-    Counts samples from the begin of a run on.
+    """Counts samples from the begin of a run on.
 
     :param window: a ``Window``
     :param interval: of the timeline, seconds
@@ -39,8 +38,7 @@ class Recording:
         self._deltas = []
 
     def record(self, sample):
-        """
-        Count an operation that has ended.
+        """Count an operation that has ended.
 
         :param sample: a ``Sample``
         """
@@ -59,8 +57,7 @@ class Recording:
                     1, int(sample.error is not None), overrun)
 
     def part(self, operation):
-        """
-        Return what counts the parts of an operation's uploads.
+        """Return what counts the parts of an operation's uploads.
 
         :param operation: its id
         :returns: a function, see ``Storage.upload``

@@ -23,8 +23,7 @@ log = logging.getLogger('cosbench.mission')
 
 
 class RequestLog:
-    """
-    The log of one mission.
+    """The log of one mission.
 
     :param directory: what the driver's operator allows; None: none is
         written
@@ -57,8 +56,7 @@ class RequestLog:
         self._texts = {}
 
     def begin(self, origin):
-        """
-        Write the first line.
+        """Write the first line.
 
         :param origin: the begin of the work, on the monotonic clock
         """
@@ -68,8 +66,7 @@ class RequestLog:
             + '\n')
 
     def add(self, sample):
-        """
-        Write a line, unless it is one of those left out.
+        """Write a line, unless it is one of those left out.
 
         :param sample: a ``Sample``
         """

@@ -12,8 +12,7 @@ _SELECTORS = {FileSelection.UNIFORM: Uniform, FileSelection.CYCLIC: Cyclic,
 
 
 def find(root, directory):
-    """
-    Return the files that a filewrite may upload.
+    """Return the files that a filewrite may upload.
 
     :param root: the directory that files may be read from, or None
     :param directory: what the workload names; if relative, in the root, or
@@ -48,8 +47,7 @@ def _inside(root, place):
 
 
 def picker(paths, operation, rng, shared):
-    """
-    Return what picks the files of one worker.
+    """Return what picks the files of one worker.
 
     :param paths: from ``find``
     :param operation: a filewrite

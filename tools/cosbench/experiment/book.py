@@ -17,19 +17,18 @@ run again, under another id.
 import hashlib
 import json
 import os
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import (
     Annotated,
-    Dict,
-    List,
     Literal,
-    Mapping,
-    Optional,
-    Tuple,
 )
 
+from cosbench import adaptors
 from cosbench.controller.run_store import Archive
-from cosbench.errors import ArchiveError, ConfigError
+from cosbench.document.reader import portable, read
+from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.experiment.core.figures import Run
 from cosbench.measure.limits import Count, Name, Text
 from swift_lightsync.common.files import open_locked, replace_file
@@ -83,19 +82,43 @@ class Plan(Record):
     drivers: Annotated[int, Between(1, 10000)]
     #: Rounds that do not count, before those that do.
     warm_up: Annotated[int, Between(0, MOST_ROUNDS)]
-    configurations: Annotated[Tuple[Configuration, ...],
+    configurations: Annotated[tuple[Configuration, ...],
                               Length(MOST_CONFIGURATIONS)]
-    runs: Annotated[Tuple[Begun, ...],
+    runs: Annotated[tuple[Begun, ...],
                     Length(MOST_CONFIGURATIONS * MOST_ROUNDS)] = ()
 
     @property
-    def names(self) -> List[str]:
+    def names(self) -> list[str]:
         return [each.name for each in self.configurations]
 
 
-def read_plan(directory) -> Plan:
+def new_plan(named, drivers, warm_up, seed=None) -> Plan:
+    """Make the plan of an experiment.
+
+    :param named: (name of a configuration, bytes of its document), the base
+        first
+    :param seed: None: a new one
+    :raises ConfigError: if one is no workload, or two are called the same
     """
-    Read what an experiment's directory says that it runs.
+    configurations = []
+    for name, data in named:
+        try:
+            # Refused before the first of many runs.
+            read(data, adaptors.installed())
+            configurations.append(Configuration(name[:40], portable(data)))
+        except WorkloadError as err:
+            raise ConfigError('%s: %s' % (name, err)) from None
+    names = [each.name for each in configurations]
+    if not 1 <= len(set(names)) == len(names) <= MOST_CONFIGURATIONS:
+        raise ConfigError('configurations %s: must be 1 to %d, each of '
+                          'another name: NAME=WORKLOAD gives one' % (
+                              ', '.join(names), MOST_CONFIGURATIONS))
+    return Plan(1, secrets.randbits(53) if seed is None else seed, drivers,
+                warm_up, tuple(configurations))
+
+
+def read_plan(directory) -> Plan:
+    """Read what an experiment's directory says that it runs.
 
     :param directory: its path
     :raises ConfigError: if it is no experiment's
@@ -110,16 +133,14 @@ def read_plan(directory) -> Plan:
         raise ConfigError(str(err)) from None
 
 
-def whole_rounds(plan: Plan, known: Mapping[Tuple[int, str], Run]
-                 ) -> Dict[str, List[Run]]:
-    """
-    Return the runs of all whole rounds that count.
+def whole_rounds(plan: Plan, known: Mapping[tuple[int, str], Run]
+                 ) -> dict[str, list[Run]]:
+    """Return the runs of all whole rounds that count.
 
-    :param plan: of the experiment
     :param known: (round, configuration) -> its finished run
     :returns: name of each configuration -> its runs, by rounds
     """
-    found: Dict[str, List[Run]] = {name: [] for name in plan.names}
+    found: dict[str, list[Run]] = {name: [] for name in plan.names}
     round_ = plan.warm_up
     while all((round_, name) in known for name in found):
         for name, runs in found.items():
@@ -129,8 +150,7 @@ def whole_rounds(plan: Plan, known: Mapping[Tuple[int, str], Run]
 
 
 class Book:
-    """
-    The directory of an experiment that one process runs.
+    """The directory of an experiment that one process runs.
 
     :param directory: its path
     :param wanted: the ``Plan`` that is asked for; None: as it is there
@@ -138,7 +158,7 @@ class Book:
     :raises ArchiveError: if another process runs it
     """
 
-    def __init__(self, directory, wanted: Optional[Plan] = None):
+    def __init__(self, directory, wanted: Plan | None = None):
         self.directory = os.path.abspath(directory)
         os.makedirs(self.directory, _PRIVATE_DIRECTORY, exist_ok=True)
         lock = open_locked(os.path.join(self.directory, _LOCK))
@@ -151,7 +171,7 @@ class Book:
         except BaseException:
             os.close(lock)
             raise
-        self._known: Dict[Tuple[int, str], Run] = {}
+        self._known: dict[tuple[int, str], Run] = {}
 
     def _taken_up(self, wanted):
         if not os.path.exists(self._path(PLAN)):
@@ -205,11 +225,11 @@ class Book:
             return
         self.end(begun.round, begun.configuration, result)
 
-    def run(self, round_, name) -> Optional[Run]:
+    def run(self, round_, name) -> Run | None:
         """Return the finished run of a place, or None."""
         return self._known.get((round_, name))
 
-    def rounds(self) -> Dict[str, List[Run]]:
+    def rounds(self) -> dict[str, list[Run]]:
         """Return the runs of all whole rounds that count, by name."""
         return whole_rounds(self.plan, self._known)
 

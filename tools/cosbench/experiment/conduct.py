@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an experiment: round after round, until enough is known."""
+"""Runs an experiment: round after round, until enough is known.
 
+A round runs each configuration once, in an order of its own, so that what
+drifts (a disk that fills, a cache that warms, another user) meets all of
+them alike. Order and seeds follow from the experiment's seed alone: one that
+was interrupted goes on as it would have.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+from cosbench.controller.run_store import Archive
 from cosbench.errors import ConfigError
 from cosbench.experiment.core.figures import common_operations
 from cosbench.experiment.core.judgement import check
-from cosbench.experiment.core.schedule import order, run_seed
 from cosbench.experiment.findings import Findings
 from cosbench.experiment.views import as_json, as_page
+from cosbench.measure.result import Result
 
 
 class RunFailed(Exception):
@@ -14,8 +24,7 @@ class RunFailed(Exception):
 
 
 def conduct(book, aims, run, say):
-    """
-    Run what is missing of an experiment.
+    """Run what is missing of an experiment.
 
     :param book: a ``Book``
     :param aims: ``Aims``
@@ -32,7 +41,7 @@ def conduct(book, aims, run, say):
     if book.rounds()[plan.names[0]]:
         # Conditions may be others than when it was stopped.
         _check(book, aims, plan.warm_up)
-    found = Findings(plan, aims, book.rounds())
+    found = remember(book, aims)
     while not found.is_enough:
         places = order(plan.seed, number, plan.names)
         is_new = False
@@ -47,15 +56,35 @@ def conduct(book, aims, run, say):
             _check(book, aims, number)
         number += 1
         if number > plan.warm_up + found.rounds:
-            found = Findings(plan, aims, book.rounds())
-            _put(book, found)
+            found = remember(book, aims)
             say(_progress(found))
-    _put(book, found)
     return found
 
 
-def _put(book, found):
+def remember(book, aims):
+    """Write what is known by now, and return it: with these it goes on."""
+    found = Findings(book.plan, aims, book.rounds())
     book.put(as_json(found), as_page(found))
+    return found
+
+
+def elsewhere(path, fetch):
+    """Return a function for ``conduct`` that has a controller do the runs.
+
+    :param path: of the experiment's archive, which gets them
+    :param fetch: a function of (document's bytes, seed) that returns the
+        result document, whose id is the controller's
+    """
+    def run(data, seed, begun):
+        archive = Archive(path)
+        try:
+            run_id = archive.new('remote')
+            begun(run_id)
+            archive.finish({**fetch(data, seed), 'id': run_id})
+            return Result.from_json(archive.load(run_id), 'result')
+        finally:
+            archive.close()
+    return run
 
 
 def _one(book, number, name, data, run):
@@ -85,3 +114,32 @@ def _progress(found):
         return '%d rounds' % found.rounds
     return '%d rounds: the least sure figure is known to ±%.1f%%' % (
         found.rounds, 100 * found.widest[3])
+
+
+#: Bits of a digest that are too many for the seed of a run, which has 53.
+_SPARE = 256 - 53
+
+
+def order(seed: int, round_: int, configurations: Sequence[str]
+          ) -> list[str]:
+    """Return the order of a round.
+
+    :param round_: which, from 0
+    """
+    return sorted(configurations,
+                  key=lambda name: _digest(seed, round_, 'order', name))
+
+
+def run_seed(seed: int, round_: int) -> int:
+    """Return the seed of the runs of a round.
+
+    All configurations of a round draw the same objects and sizes, and each
+    round others.
+
+    :param round_: which, from 0
+    """
+    return int.from_bytes(_digest(seed, round_, 'seed'), 'big') >> _SPARE
+
+
+def _digest(*parts: object) -> bytes:
+    return hashlib.sha256('\0'.join(map(str, parts)).encode()).digest()

@@ -4,7 +4,6 @@
 import json
 import os
 from dataclasses import dataclass
-from typing import List
 
 from cosbench.controller.run_store import RUN, run_directories
 from cosbench.controller.runfile import read_run
@@ -38,12 +37,11 @@ class Entry:
 
 
 def entries(directory):
-    """
-    Return the experiments of a directory, the latest first.
+    """Return the experiments of a directory, the latest first.
 
     :param directory: its path; those below it that have an experiment count
     """
-    found: List[Entry] = []
+    found: list[Entry] = []
     try:
         names = os.listdir(directory)
     except OSError:
@@ -60,8 +58,7 @@ def entries(directory):
 
 
 def findings(directory):
-    """
-    Return what an experiment says now, also while it runs.
+    """Return what an experiment says now, also while it runs.
 
     :param directory: of the experiment
     :returns: ``Findings``
@@ -90,9 +87,7 @@ def _aims(directory):
     try:
         with open(os.path.join(directory, RESULT), 'rb') as source:
             found = json.loads(source.read(_MAX_RESULT))
-        texts = dict.fromkeys(each['condition']
-                              for each in found['conditions'])
-        return Aims(tuple(map(parse, texts)), int(found['least']),
+        return Aims(tuple(map(parse, found['asked'])), int(found['least']),
                     int(found['most']), float(found['precision']),
                     float(found['confidence']))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

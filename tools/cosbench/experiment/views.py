@@ -2,13 +2,12 @@
 """What an experiment found: as text, as JSON, as a page."""
 
 from dataclasses import asdict
-from typing import Any, Dict, Tuple
+from typing import Any
 
 from cosbench.experiment.core.figures import FIGURES
 from cosbench.experiment.core.judgement import Answer
 from cosbench.reports.compare_views import to_base, value, verdict
-from cosbench.reports.lines import aligned
-from cosbench.reports.numbers import NOTHING, moment, short
+from cosbench.reports.numbers import NOTHING, aligned, moment, short
 from cosbench.reports.page import (
     contents,
     figure,
@@ -63,7 +62,7 @@ def caveat(found):
 
 def _overview(found):
     """Yield what most people look for: a row each operation."""
-    cells: Dict[Tuple[str, str], Dict[str, Any]] = {}
+    cells: dict[tuple[str, str], dict[str, Any]] = {}
     for row in found.rows:
         if row.figure in _PLOTTED and row.mean is not None:
             cells.setdefault((row.configuration, row.operation), {})[
@@ -121,6 +120,7 @@ def as_json(found):
         'configurations': {name: [run.id for run in runs]
                            for name, runs in found.runs.items()},
         'limits': found.limits,
+        'asked': [each.text for each in found.aims.conditions],
         'conditions': [{
             'condition': each.condition,
             'configuration': each.configuration,
@@ -168,7 +168,8 @@ def sections(found):
 def _over_rounds(found):
     """What drifts is seen here, and what happened once."""
     figures = []
-    operations = dict.fromkeys(row.operation for row in found.rows)
+    operations = dict.fromkeys(row.operation for row in found.rows
+                               if found.rounds > 1)
     for operation in operations:
         for name in _PLOTTED:
             words = '%s: %s' % (operation, FIGURES[name].words)

@@ -7,14 +7,12 @@ are kept as JSON.
 """
 
 import json
-from typing import Dict, List, Optional
 
 from cosbench.measure.interval import Interval
 
 
 class Chart:
-    """
-    The points of one operation. Mutable.
+    """The points of one operation. Mutable.
 
     :param seconds: of an interval
     :param most: points, at least 2
@@ -26,18 +24,16 @@ class Chart:
         #: Intervals in a point; the point of an interval is number // step.
         self._step = 1
         #: Numbers of intervals.
-        self._first: Optional[int] = None
+        self._first: int | None = None
         self._last = 0
         #: point -> ``Interval``.
-        self._sums: Dict[int, Interval] = {}
+        self._sums: dict[int, Interval] = {}
         #: point -> JSON.
-        self._texts: Dict[int, str] = {}
+        self._texts: dict[int, str] = {}
 
     def add(self, number: int, interval: Interval) -> None:
-        """
-        Count what is new in an interval.
+        """Count what is new in an interval.
 
-        :param number: which interval
         :param interval: what is new in it; it stays as it is
         """
         if self._first is None:
@@ -70,9 +66,8 @@ class Chart:
                 self._sums[place // 2] = interval
         self._texts.clear()
 
-    def texts(self) -> List[str]:
-        """
-        Return the points from the first to the last interval with samples.
+    def texts(self) -> list[str]:
+        """Return the points from the first to the last interval with samples.
 
         :returns: the JSON of each ``Point``
         """

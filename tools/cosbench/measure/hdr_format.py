@@ -4,18 +4,49 @@
 HdrHistogram's library writes them; what others wrote is read here, where each
 step has a bound. Only buckets that are used take memory, so that a short
 document cannot ask for much.
+
+A bucket of ``2 ** half`` per doubling: values below ``2 ** (half + 1)`` have
+their own, above them a bucket is at most ``1 / 2 ** half`` of its values
+wide. Buckets are numbered without gaps, by ascending values.
 """
 
 import base64
 import binascii
 import struct
 import zlib
-from typing import Dict, Iterator, Tuple
+from collections.abc import Iterator
 
 from hdrh.histogram import HdrHistogram
 
-from cosbench.measure.buckets import bucket_of
 from swift_lightsync.common.record_limits import refusal
+
+
+def bucket_of(value: int, half: int) -> int:
+    """Return the number of the bucket that a value is in.
+
+    :param value: a positive integer
+    :param half: says how wide buckets are
+    """
+    shift = value.bit_length() - half - 1
+    return value if shift <= 0 else (shift << half) + (value >> shift)
+
+
+def bounds_of(bucket: int, half: int) -> tuple[int, int]:
+    """Return the lowest and the highest value of a bucket."""
+    shift = max(0, (bucket >> half) - 1)
+    low = (bucket - (shift << half)) << shift
+    return low, low + (1 << shift) - 1
+
+
+def rank(percent: float, count: int) -> int:
+    """Return which of some sorted values a percentile is: the nearest rank.
+
+    :param percent: 0 < percent <= 100
+    :returns: the place, from 1
+    """
+    # In thousandths, so that 99.9 is what it says.
+    return max(1, -(-round(percent * 1000) * count // 100000))
+
 
 #: Microseconds, and significant digits.
 LEAST, MOST, DIGITS = 1, 3600 * 10 ** 6, 3
@@ -34,9 +65,8 @@ _ENCODED = 'an HdrHistogram in base64 (V2, compressed; 1 to %d, %d ' \
     'digits) with as many values as count says' % (MOST, DIGITS)
 
 
-def encoded(counts: Dict[int, int]) -> str:
-    """
-    Write a histogram.
+def encoded(counts: dict[int, int]) -> str:
+    """Write a histogram.
 
     :param counts: bucket -> how many values
     :returns: base64
@@ -51,9 +81,8 @@ def encoded(counts: Dict[int, int]) -> str:
     return data.decode('ascii')
 
 
-def decoded(text: str, expected: int) -> Dict[int, int]:
-    """
-    Read a histogram.
+def decoded(text: str, expected: int) -> dict[int, int]:
+    """Read a histogram.
 
     :param text: base64, from anyone
     :param expected: how many values it must have
@@ -85,9 +114,8 @@ def _payload(text: str) -> bytes:
     return inner[_INNER.size:]
 
 
-def _counts(data: bytes) -> Iterator[Tuple[int, int]]:
-    """
-    Yield the counts that are not 0, with their indices, ascending.
+def _counts(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the counts that are not 0, with their indices, ascending.
 
     The bytes are ZigZag LEB128: a negative number is so many zeros, others
     are counts.
@@ -106,11 +134,9 @@ def _counts(data: bytes) -> Iterator[Tuple[int, int]]:
         index += 1
 
 
-def _long(data: bytes, place: int, number: int) -> Tuple[int, int]:
-    """
-    Read the rest of a number of more than one byte.
+def _long(data: bytes, place: int, number: int) -> tuple[int, int]:
+    """Read the rest of a number of more than one byte.
 
-    :param data: counts
     :param place: of its second byte
     :param number: its lowest 7 bits
     :returns: (the number, the place after it)

@@ -7,7 +7,6 @@ can be drawn, and to bins that are ten a decade.
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
 
 from cosbench.measure.interval import middle_of
 from cosbench.measure.timeline import Timeline
@@ -24,9 +23,9 @@ class HeatMap:
     start: float
     seconds: float
     #: Milliseconds at which the rows begin, and the last one ends.
-    edges: Tuple[float, ...]
+    edges: tuple[float, ...]
     #: Of each column the count of each row.
-    counts: Tuple[Tuple[int, ...], ...]
+    counts: tuple[tuple[int, ...], ...]
 
     @property
     def most(self) -> int:
@@ -35,12 +34,9 @@ class HeatMap:
 
 
 def heat_map(timeline: Timeline, operation: str, most: int,
-             is_intended: bool = False) -> Optional[HeatMap]:
-    """
-    Return the heat map of an operation.
+             is_intended: bool = False) -> HeatMap | None:
+    """Return the heat map of an operation.
 
-    :param timeline: of a work
-    :param operation: its id
     :param most: columns, at least 1
     :param is_intended: whether times are from when operations were due
     :returns: the map; None, if nothing succeeded
@@ -52,7 +48,7 @@ def heat_map(timeline: Timeline, operation: str, most: int,
         return None
     first, last = min(known), max(known)
     step = -(-(last - first + 1) // most)
-    columns: List[List[int]] = [[0] * len(EDGES) for _ in range(
+    columns: list[list[int]] = [[0] * len(EDGES) for _ in range(
         first, last + 1, step)]
     for number, interval in known.items():
         column = columns[(number - first) // step]

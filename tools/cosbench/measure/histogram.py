@@ -7,26 +7,24 @@ any order. RESULT.md has the document, ``hdr_format`` the bytes in it.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import (
     Annotated,
     Any,
-    Dict,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
 )
 
-from cosbench.measure.buckets import bounds_of, bucket_of, rank
 from cosbench.measure.hdr_format import (
     HALF,
     LEAST,
     MAX_TEXT,
     MOST,
+    bounds_of,
+    bucket_of,
     decoded,
     encoded,
+    rank,
 )
 from cosbench.measure.limits import Count
 from swift_lightsync.common.record_codecs import Codec
@@ -35,10 +33,8 @@ from swift_lightsync.common.records import Between, Length, Record
 
 
 def microseconds(seconds: float) -> int:
-    """
-    Return a time in whole microseconds, from 1 to an hour.
+    """Return a time in whole microseconds, from 1 to an hour.
 
-    :param seconds: any
     :returns: the nearest that a histogram can hold
     :raises ValueError: if it is not a number
     """
@@ -56,8 +52,8 @@ class _Document(Record):
     count: Count
     total_us: Count
     #: None without values, as ``max_us``.
-    min_us: Optional[_Micros]
-    max_us: Optional[_Micros]
+    min_us: _Micros | None
+    max_us: _Micros | None
     hdr: Annotated[str, Length(MAX_TEXT)]
 
     def __post_init__(self) -> None:
@@ -83,15 +79,15 @@ class Histogram:
         self.total = 0
         self._least = self._most = 0
         #: bucket -> how many.
-        self._counts: Dict[int, int] = {}
+        self._counts: dict[int, int] = {}
 
     @property
-    def least(self) -> Optional[int]:
+    def least(self) -> int | None:
         """The shortest time; None without values."""
         return self._least if self.count else None
 
     @property
-    def most(self) -> Optional[int]:
+    def most(self) -> int | None:
         """The longest time; None without values."""
         return self._most if self.count else None
 
@@ -135,13 +131,12 @@ class Histogram:
         self.total += other.total
 
     @property
-    def mean(self) -> Optional[float]:
+    def mean(self) -> float | None:
         """The exact mean; None without values."""
         return self.total / self.count if self.count else None
 
-    def buckets(self) -> List[Tuple[int, int, int]]:
-        """
-        Return the times that the histogram cannot tell apart.
+    def buckets(self) -> list[tuple[int, int, int]]:
+        """Return the times that the histogram cannot tell apart.
 
         :returns: a list of (lowest, highest, count), ascending, where there
             are any
@@ -150,9 +145,8 @@ class Histogram:
                 for bucket, count in sorted(self._counts.items())]
 
     def percentiles(self, wanted: Sequence[float]
-                    ) -> List[Optional[int]]:
-        """
-        Return the values that so many percent of all are not above.
+                    ) -> list[int | None]:
+        """Return the values that so many percent of all are not above.
 
         This is the nearest rank. A value is at most 0.1% too high, and that
         of 100 percent is exact.
@@ -169,7 +163,7 @@ class Histogram:
         return [min(bounds_of(buckets[place], HALF)[1], self._most)
                 for place in places]
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the histogram as RESULT.md says."""
         return {'count': self.count, 'total_us': self.total,
                 'min_us': self.least, 'max_us': self.most,
@@ -177,8 +171,7 @@ class Histogram:
 
     @classmethod
     def from_json(cls, value: Any) -> 'Histogram':
-        """
-        Make a histogram of parsed JSON.
+        """Make a histogram of parsed JSON.
 
         :param value: from anyone
         :returns: the histogram

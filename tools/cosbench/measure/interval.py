@@ -7,11 +7,11 @@ from when operations were due are kept beside them in the same way.
 """
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any
 
-from cosbench.measure.buckets import bounds_of, bucket_of, rank
-from cosbench.measure.hdr_format import MOST
+from cosbench.measure.hdr_format import MOST, bounds_of, bucket_of, rank
 from cosbench.measure.histogram import microseconds
 from cosbench.measure.sample import Sample
 from swift_lightsync.common.record_limits import refusal
@@ -24,7 +24,7 @@ def slot_of(value: int) -> int:
     return bucket_of(value, _HALF)
 
 
-def limits_of(slot: int) -> Tuple[int, int]:
+def limits_of(slot: int) -> tuple[int, int]:
     """Return the shortest and longest time of a slot, in microseconds."""
     return bounds_of(slot, _HALF)
 
@@ -49,12 +49,12 @@ class Point:
     bytes: int
     failed: int
     #: None without successes, as p99.
-    mean: Optional[float]
-    mean_processing: Optional[float]
-    p99: Optional[float]
+    mean: float | None
+    mean_processing: float | None
+    p99: float | None
     #: From when each was due; in a closed loop the same as above.
-    mean_intended: Optional[float] = None
-    p99_intended: Optional[float] = None
+    mean_intended: float | None = None
+    p99_intended: float | None = None
 
     @property
     def throughput(self) -> float:
@@ -80,9 +80,9 @@ class Interval:
         #: Microseconds of response, and of processing time.
         self.total = self.processing = 0
         #: slot -> how many response times; or packed.
-        self._slots: Union[Dict[int, int], 'array[int]'] = {}
+        self._slots: dict[int, int] | 'array[int]' = {}
         #: The same samples from when they were due; None: as they started.
-        self._due: Optional['Interval'] = None
+        self._due: 'Interval' | None = None
 
     @property
     def due(self) -> 'Interval':
@@ -102,7 +102,7 @@ class Interval:
         return self._due
 
     @property
-    def slots(self) -> Dict[int, int]:
+    def slots(self) -> dict[int, int]:
         """How many response times each slot has; to read only."""
         if isinstance(self._slots, dict):
             return self._slots
@@ -116,7 +116,7 @@ class Interval:
         if max(flat, default=0) < 2 ** 32:
             self._slots = array('I', flat)
 
-    def _flat(self) -> List[int]:
+    def _flat(self) -> list[int]:
         return [each for pair in sorted(self.slots.items()) for each in pair]
 
     def add(self, sample: Sample) -> None:
@@ -155,9 +155,8 @@ class Interval:
         for slot, count in other.slots.items():
             self._add_to(slot, count)
 
-    def percentile(self, percent: float) -> Optional[float]:
-        """
-        Return the response time that so many percent are not above.
+    def percentile(self, percent: float) -> float | None:
+        """Return the response time that so many percent are not above.
 
         :param percent: 0 < percent <= 100
         :returns: microseconds; None without successes
@@ -172,12 +171,9 @@ class Interval:
         raise AssertionError('the slots hold fewer than count says')
 
     def point(self, start: float, seconds: float) -> Point:
-        """
-        Return what a plot shows of the interval.
+        """Return what a plot shows of the interval.
 
         :param start: seconds from the origin to its begin
-        :param seconds: how long it is
-        :returns: a point
         """
         count, due = self.count, self.due
         p99, p99_due = self.percentile(99), due.percentile(99)
@@ -189,20 +185,18 @@ class Interval:
             due.total / count / 1000 if count else None,
             None if p99_due is None else p99_due / 1000)
 
-    def to_json(self) -> List[Any]:
+    def to_json(self) -> list[Any]:
         """Return the row of the interval without its number."""
         return [getattr(self, name) for name in self.SUMS] + [self._flat()]
 
-    def due_to_json(self) -> List[Any]:
+    def due_to_json(self) -> list[Any]:
         """Return the row of its times from when due without its number."""
         return [self.due.total, self.due._flat()]
 
     def set_due(self, total: int, flat: Sequence[int]) -> None:
-        """
-        Take the times from when samples were due.
+        """Take the times from when samples were due.
 
         :param total: microseconds
-        :param flat: as of ``of``
         :raises RecordError: if they cannot be of these samples
         """
         if total < self.total:
@@ -212,8 +206,7 @@ class Interval:
 
     @classmethod
     def of(cls, sums: Sequence[int], flat: Sequence[int]) -> 'Interval':
-        """
-        Make an interval of a row.
+        """Make an interval of a row.
 
         :param sums: the values of ``SUMS``
         :param flat: slot, how many, slot, ...

@@ -22,8 +22,7 @@ Figure = Annotated[float, Between(0, 1e15)]
 
 
 def or_else(default: object, kind: Any) -> Parsed:
-    """
-    Return how a value is read that may be null, and then is the default.
+    """Return how a value is read that may be null, and then is the default.
 
     :param default: the value in the place of null
     :param kind: an annotation that accepts null

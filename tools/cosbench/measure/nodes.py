@@ -2,14 +2,14 @@
 """What the storage's nodes did in a run, second by second."""
 
 from dataclasses import astuple, dataclass, fields
-from typing import Annotated, Any, List, Optional, Tuple
+from typing import Annotated, Any
 
 from cosbench.measure.limits import Count, Figure, Name, Reason
 from swift_lightsync.common.records import Between, Length, Record
 
 #: Points of a node: a day of seconds.
 MAX_POINTS = 86400
-_Row = Tuple[Optional[Annotated[float, Between(0, 1e15)]], ...]
+_Row = tuple[Annotated[float, Between(0, 1000000000000000.0)] | None, ...]
 
 
 @dataclass(frozen=True)
@@ -19,27 +19,27 @@ class NodePoint:
     #: Unix seconds.
     when: float
     #: Percent of all processors, and of the busiest.
-    cpu: Optional[float] = None
-    core: Optional[float] = None
+    cpu: float | None = None
+    core: float | None = None
     #: Percent of the time in which the busiest disk had something to do.
-    disk: Optional[float] = None
+    disk: float | None = None
     #: Milliseconds that an access of the slowest disk took.
-    wait: Optional[float] = None
+    wait: float | None = None
     #: Bytes a second of all disks, and of all network cards.
-    read: Optional[float] = None
-    written: Optional[float] = None
-    received: Optional[float] = None
-    sent: Optional[float] = None
+    read: float | None = None
+    written: float | None = None
+    received: float | None = None
+    sent: float | None = None
     #: Percent of the speed of the busiest network card.
-    network: Optional[float] = None
+    network: float | None = None
     #: Updates that wait for a container server (recon's async_pending).
-    pending: Optional[float] = None
+    pending: float | None = None
     #: Milliseconds that a request to a server of the kind took.
-    proxy_ms: Optional[float] = None
-    container_ms: Optional[float] = None
-    object_ms: Optional[float] = None
+    proxy_ms: float | None = None
+    container_ms: float | None = None
+    object_ms: float | None = None
 
-    def to_json(self) -> List[Any]:
+    def to_json(self) -> list[Any]:
         """Return the row of a result document."""
         return [None if each is None else round(each, 3)
                 for each in astuple(self)]
@@ -60,12 +60,12 @@ class NodeResult(Record):
     #: Why figures are missing.
     reason: Reason = ''
     #: (disk, percent of the run in which it had something to do).
-    disks: Annotated[Tuple[Tuple[Name, Figure], ...], Length(10000)] = ()
+    disks: Annotated[tuple[tuple[Name, Figure], ...], Length(10000)] = ()
     #: Looks that failed.
     missed: Count = 0
-    rows: Annotated[Tuple[_Row, ...], Length(MAX_POINTS)] = ()
+    rows: Annotated[tuple[_Row, ...], Length(MAX_POINTS)] = ()
 
     @property
-    def points(self) -> List[NodePoint]:
+    def points(self) -> list[NodePoint]:
         """Its rows, the oldest first."""
         return [NodePoint.of(row) for row in self.rows if row]

@@ -5,7 +5,7 @@ Immutable but for its tallies and timelines, which reports leave as they are.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Optional, Tuple
+from typing import Annotated, Literal, Optional
 
 from cosbench.measure.drivers import WorkDriver
 from cosbench.measure.limits import (
@@ -36,8 +36,8 @@ _Signed = Annotated[float, Between(-1e15, 1e15)]
 _Id = Annotated[str, Length(MAX_ID + 20)]
 _State = Annotated[str, or_else('', Optional[Name])]
 #: (state, unix seconds), the oldest first.
-_History = Annotated[Tuple[Tuple[str, float], ...], or_else((), Optional[
-    Annotated[Tuple[Tuple[Name, _Time], ...], Length(_MAX_HISTORY)]])]
+_History = Annotated[tuple[tuple[str, float], ...], or_else((), Optional[
+    Annotated[tuple[tuple[Name, _Time], ...], Length(_MAX_HISTORY)]])]
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Driver(Record):
     name: Name
     state: _State = ''
     reason: Reason = ''
-    cpu_percent_p95: Optional[_Signed] = None
-    loop_lag_ms_p99: Optional[_Signed] = None
-    clock_offset_s: Optional[_Signed] = None
-    operations_per_cpu_second: Optional[_Signed] = None
+    cpu_percent_p95: _Signed | None = None
+    loop_lag_ms_p99: _Signed | None = None
+    clock_offset_s: _Signed | None = None
+    operations_per_cpu_second: _Signed | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class OperationResult(Record):
     type: Name
     tally: Tally
     #: Percent; None where it is not known.
-    ratio: Optional[Annotated[int, Between(0, 100)]] = None
+    ratio: Annotated[int, Between(0, 100)] | None = None
     config: Reason = ''
 
 
@@ -74,45 +74,39 @@ class WorkResult(Record):
     name: Name
     type: Name
     workers: Annotated[int, Between(0, 10 ** 9)]
-    operations: Annotated[Tuple[OperationResult, ...], Length(_MAX_PARTS)]
+    operations: Annotated[tuple[OperationResult, ...], Length(_MAX_PARTS)]
     #: Unix seconds, or None.
-    started: Optional[_Time] = None
+    started: _Time | None = None
     #: Seconds, as configured.
     rampup: _SecondsOrNone = 0.0
     runtime: _SecondsOrNone = 0.0
     rampdown: _SecondsOrNone = 0.0
     #: Seconds that samples counted for; None where it is not known.
-    counted: Optional[_Seconds] = None
+    counted: _Seconds | None = None
     #: Operations a second that were wanted; None: a closed loop.
-    rate: Optional[Annotated[float, Between(0, 1e12)]] = None
+    rate: Annotated[float, Between(0, 1000000000000.0)] | None = None
     #: Whether the histogram is reported.
     histogram: Annotated[bool, or_else(True, Optional[bool])] = True
-    drivers: Annotated[Tuple[WorkDriver, ...], or_else((), Optional[
-        Annotated[Tuple[WorkDriver, ...], Length(_MAX_DRIVERS)]])] = ()
+    drivers: Annotated[tuple[WorkDriver, ...], or_else((), Optional[
+        Annotated[tuple[WorkDriver, ...], Length(_MAX_DRIVERS)]])] = ()
     state: _State = ''
     reason: Reason = ''
-    timeline: Optional[Timeline] = None
+    timeline: Timeline | None = None
 
     def metrics(self, operation: OperationResult) -> Metrics:
-        """
-        Return the figures of an operation.
-
-        :param operation: of this work
-        :returns: its figures
-        """
+        """Return the figures of an operation."""
         return Metrics.of(operation.tally, self.workers,
                           self.counted or self.runtime)
 
     @property
-    def driver_cpu(self) -> Optional[float]:
+    def driver_cpu(self) -> float | None:
         """Percent of the core of the busiest driver; None: not known."""
         return max((each.cpu_percent_p95 for each in self.drivers
                     if each.cpu_percent_p95 is not None), default=None)
 
     @property
-    def window(self) -> Tuple[float, Optional[float]]:
-        """
-        Begin and end of what counted, in seconds of its timeline.
+    def window(self) -> tuple[float, float | None]:
+        """Begin and end of what counted, in seconds of its timeline.
 
         The end is None where it had no run time.
         """
@@ -121,9 +115,8 @@ class WorkResult(Record):
         return self.rampup, self._counted_end
 
     @property
-    def end(self) -> Optional[float]:
-        """
-        Until when operations started, in seconds of the timeline.
+    def end(self) -> float | None:
+        """Until when operations started, in seconds of the timeline.
 
         None without operations.
         """
@@ -145,10 +138,10 @@ class StageResult(Record):
     id: _Id
     name: Name
     state: Name
-    works: Annotated[Tuple[WorkResult, ...], Length(_MAX_PARTS)]
+    works: Annotated[tuple[WorkResult, ...], Length(_MAX_PARTS)]
     #: Unix seconds, or None, as ``stopped``.
-    started: Optional[_Time] = None
-    stopped: Optional[_Time] = None
+    started: _Time | None = None
+    stopped: _Time | None = None
     reason: Reason = ''
     history: _History = ()
 
@@ -161,19 +154,19 @@ class Result(Record):
     id: Name
     name: Name
     state: Name
-    stages: Annotated[Tuple[StageResult, ...], Length(_MAX_PARTS)]
+    stages: Annotated[tuple[StageResult, ...], Length(_MAX_PARTS)]
     description: Reason = ''
-    submitted: Optional[_Time] = None
-    started: Optional[_Time] = None
-    stopped: Optional[_Time] = None
+    submitted: _Time | None = None
+    started: _Time | None = None
+    stopped: _Time | None = None
     xml: Annotated[str, or_else('', Optional[
         Annotated[str, Length(2 * MAX_TEXT)]])] = ''
-    seed: Optional[Annotated[int, Between(-2 ** 63, 2 ** 64)]] = None
-    warnings: Annotated[Tuple[str, ...], or_else((), Optional[
-        Annotated[Tuple[Text, ...], Length(_MAX_WARNINGS)]])] = ()
+    seed: Annotated[int, Between(-2 ** 63, 2 ** 64)] | None = None
+    warnings: Annotated[tuple[str, ...], or_else((), Optional[
+        Annotated[tuple[Text, ...], Length(_MAX_WARNINGS)]])] = ()
     history: _History = ()
-    drivers: Annotated[Tuple[Driver, ...], or_else((), Optional[
-        Annotated[Tuple[Driver, ...], Length(_MAX_DRIVERS)]])] = ()
+    drivers: Annotated[tuple[Driver, ...], or_else((), Optional[
+        Annotated[tuple[Driver, ...], Length(_MAX_DRIVERS)]])] = ()
     #: Of the storage, as far as they were watched.
-    nodes: Annotated[Tuple[NodeResult, ...], or_else((), Optional[
-        Annotated[Tuple[NodeResult, ...], Length(_MAX_DRIVERS)]])] = ()
+    nodes: Annotated[tuple[NodeResult, ...], or_else((), Optional[
+        Annotated[tuple[NodeResult, ...], Length(_MAX_DRIVERS)]])] = ()

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One operation of one worker, as it happened."""
 
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 
 class Sample(NamedTuple):
-    """
-    One operation that has ended.
+    """One operation that has ended.
 
     Times are seconds of the driver's monotonic clock, with intended and
     started <= first_byte <= ended.
@@ -23,8 +22,8 @@ class Sample(NamedTuple):
     #: Bytes of payload that were moved.
     size: int
     #: None: success; else a short class, as 'http 503' or 'timeout'.
-    error: Optional[str] = None
+    error: str | None = None
     #: Further rows of the results that it counts in, such as its endpoint's.
-    rows: Tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
     #: What the failure said; '' where nothing is known.
     message: str = ''

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a report says of an operation: its tally, over its time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional
 
 from cosbench.measure.histogram import Histogram
 from cosbench.measure.tally import Tally
@@ -26,11 +27,9 @@ class Latency:
 
     @classmethod
     def of(cls, histograms: Sequence[Histogram]) -> Optional['Latency']:
-        """
-        Sum up the times of histograms.
+        """Sum up the times of histograms.
 
         :param histograms: of which some have values
-        :returns: the figures of all together; None without values
         """
         histogram = _together([each for each in histograms if each.count])
         mean = histogram.mean
@@ -52,8 +51,7 @@ def _together(histograms: Sequence[Histogram]) -> Histogram:
 
 @dataclass(frozen=True)
 class Metrics:
-    """
-    The figures of one operation of a work.
+    """The figures of one operation of a work.
 
     Times are in milliseconds; None: there was nothing.
     """
@@ -70,47 +68,38 @@ class Metrics:
     #: Bytes a second.
     bandwidth: float
     #: 0 to 1.
-    success_ratio: Optional[float]
-    avg_res: Optional[float]
-    avg_proc: Optional[float]
-    p50: Optional[float]
-    p60: Optional[float]
-    p80: Optional[float]
-    p90: Optional[float]
-    p95: Optional[float]
-    p99: Optional[float]
-    p999: Optional[float]
-    p100: Optional[float]
+    success_ratio: float | None
+    avg_res: float | None
+    avg_proc: float | None
+    p50: float | None
+    p60: float | None
+    p80: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    p999: float | None
+    p100: float | None
     #: From when each operation was due.
-    intended: Optional[Latency]
+    intended: Latency | None
 
     @classmethod
     def of(cls, tally: Tally, workers: int,
-           seconds: Optional[float] = None) -> 'Metrics':
-        """
-        Return the figures of a tally.
+           seconds: float | None = None) -> 'Metrics':
+        """Return the figures of a tally.
 
-        :param tally: of the operation
         :param workers: of the work
         :param seconds: how long it was measured, which is its run time;
             None or 0, if its end was no time: from its first start to its
             last end
-        :returns: the figures
         """
         return cls.of_all([tally], workers, seconds)
 
     @classmethod
     def of_all(cls, tallies: Sequence[Tally], workers: int,
-               seconds: Optional[float] = None) -> 'Metrics':
-        """
-        Return the figures of the sum of tallies, without making the sum.
+               seconds: float | None = None) -> 'Metrics':
+        """Return the figures of the sum of tallies, without making the sum.
 
         Only those times are put together that percentiles are of.
-
-        :param tallies: of the operation
-        :param workers: as of ``of``
-        :param seconds: as of ``of``
-        :returns: the figures
         """
         count = sum(each.count for each in tallies)
         moved = sum(each.bytes for each in tallies)
@@ -138,7 +127,7 @@ class Metrics:
 
 def _span(tallies: Sequence[Tally]) -> float:
     """Return seconds from the first start to the last end; 0 without any."""
-    known: List[Tuple[int, int]] = [
+    known: list[tuple[int, int]] = [
         (each.first_start, each.last_end) for each in tallies
         if each.first_start is not None and each.last_end is not None]
     if not known:

@@ -7,7 +7,7 @@ the document.
 """
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Dict, Optional
+from typing import Annotated, Any
 
 from cosbench.measure.histogram import Histogram
 from cosbench.measure.limits import AtLeastOne, Count
@@ -35,18 +35,18 @@ class _Document(Record):
 
     bytes: Count
     failures: Annotated[
-        Dict[Annotated[str, Length(MAX_CLASS_LENGTH)], AtLeastOne],
+        dict[Annotated[str, Length(MAX_CLASS_LENGTH)], AtLeastOne],
         Length(_MAX_MERGED_CLASSES)]
     #: None without samples, as ``last_end_us``.
-    first_start_us: Optional[_Clock]
-    last_end_us: Optional[_Clock]
+    first_start_us: _Clock | None
+    last_end_us: _Clock | None
     response: Histogram
     processing: Histogram
     #: A histogram, too, which most often equals ``response``.
     intended: Any
     #: class -> what one of its failures said.
     examples: Annotated[
-        Dict[Annotated[str, Length(MAX_CLASS_LENGTH)],
+        dict[Annotated[str, Length(MAX_CLASS_LENGTH)],
              Annotated[str, Length(MAX_MESSAGE)]],
         Length(_MAX_MERGED_CLASSES)] = field(default_factory=dict)
 
@@ -60,8 +60,7 @@ class _Document(Record):
 
 
 class Tally:
-    """
-    What counts of one operation.
+    """What counts of one operation.
 
     Times are those of successes; a failed sample counts in ``failures``
     only.
@@ -81,15 +80,15 @@ class Tally:
         #: started to first byte.
         self.processing = Histogram()
         #: None: as ``response``, as none began later than it was due.
-        self._intended: Optional[Histogram] = None
+        self._intended: Histogram | None = None
         self.bytes = 0
         #: class -> count.
-        self.failures: Dict[str, int] = {}
+        self.failures: dict[str, int] = {}
         #: class -> the first, by the alphabet, of what its failures said.
-        self.examples: Dict[str, str] = {}
+        self.examples: dict[str, str] = {}
         #: Microseconds after the origin, of all samples; None without.
-        self.first_start: Optional[int] = None
-        self.last_end: Optional[int] = None
+        self.first_start: int | None = None
+        self.last_end: int | None = None
 
     @property
     def intended(self) -> Histogram:
@@ -170,7 +169,7 @@ class Tally:
         if other.first_start is not None and other.last_end is not None:
             self._span(other.first_start, other.last_end)
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return a document; equal tallies have equal ones."""
         response = self.response.to_json()
         said = {'examples': dict(sorted(self.examples.items()))} \
@@ -186,8 +185,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, value: Any) -> 'Tally':
-        """
-        Make a tally of parsed JSON.
+        """Make a tally of parsed JSON.
 
         :param value: from anyone
         :returns: the tally

@@ -7,16 +7,11 @@ document.
 """
 
 import functools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import (
     Annotated,
     Any,
-    Dict,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
 )
 
 from cosbench.measure.interval import MAX_SLOT, Interval, Point
@@ -41,14 +36,14 @@ MIN_SECONDS, MAX_SECONDS = 0.001, 2 ** 31 - 1
 #: Of a document: the number of an interval.
 MAX_INTERVAL = 10 ** 6
 #: Slot, how many, slot, ...
-_Slots = Annotated[Tuple[AtLeastOne, ...], Length(2 * MAX_SLOT)]
+_Slots = Annotated[tuple[AtLeastOne, ...], Length(2 * MAX_SLOT)]
 #: One interval: its number, its sums, its slots.
-_Row = Tuple[Annotated[int, Between(0, MAX_INTERVAL)],
+_Row = tuple[Annotated[int, Between(0, MAX_INTERVAL)],
              Count, Count, Count, Count, Count, _Slots]
 
 
 #: Its number, the sum and the slots of its times from when due.
-_DueRow = Tuple[Annotated[int, Between(0, MAX_INTERVAL)], Count, _Slots]
+_DueRow = tuple[Annotated[int, Between(0, MAX_INTERVAL)], Count, _Slots]
 
 
 @dataclass(frozen=True)
@@ -56,11 +51,11 @@ class _Document(Record):
     """The JSON of a timeline; see RESULT.md."""
 
     interval: Annotated[float, Between(MIN_SECONDS, MAX_SECONDS)]
-    operations: Annotated[Dict[Name, Annotated[
-        Tuple[_Row, ...], Length(MAX_INTERVAL + 1)]], Length(MAX_OPERATIONS)]
-    intended: Optional[Annotated[Dict[Name, Annotated[
-        Tuple[_DueRow, ...], Length(MAX_INTERVAL + 1)]],
-        Length(MAX_OPERATIONS)]] = None
+    operations: Annotated[dict[Name, Annotated[
+        tuple[_Row, ...], Length(MAX_INTERVAL + 1)]], Length(MAX_OPERATIONS)]
+    intended: Annotated[dict[Name, Annotated[
+        tuple[_DueRow, ...], Length(MAX_INTERVAL + 1)]],
+        Length(MAX_OPERATIONS)] | None = None
 
 
 class Timeline:
@@ -81,16 +76,15 @@ class Timeline:
                                         MAX_SECONDS))
         self.seconds = interval_seconds
         self.origin = origin
-        self._operations: Dict[str, Dict[int, Interval]] = {}
+        self._operations: dict[str, dict[int, Interval]] = {}
 
     @property
-    def operations(self) -> List[str]:
+    def operations(self) -> list[str]:
         """The ids of the operations that have samples, sorted."""
         return sorted(self._operations)
 
-    def add(self, sample: Sample, row: Optional[str] = None) -> None:
-        """
-        Count a sample in the interval that it ended in.
+    def add(self, sample: Sample, row: str | None = None) -> None:
+        """Count a sample in the interval that it ended in.
 
         :param sample: on the clock of the origin
         :param row: what it counts for; None: its operation
@@ -112,8 +106,7 @@ class Timeline:
         return interval
 
     def merge(self, other: 'Timeline') -> None:
-        """
-        Count all samples of another timeline.
+        """Count all samples of another timeline.
 
         :param other: of other samples; it stays as it is
         :raises ValueError: if its intervals are not as long
@@ -126,9 +119,8 @@ class Timeline:
             mine.merge(interval)
             mine.pack()
 
-    def __iter__(self) -> Iterator[Tuple[str, int, Interval]]:
-        """
-        Go through the intervals that have samples, which are to read only.
+    def __iter__(self) -> Iterator[tuple[str, int, Interval]]:
+        """Go through the intervals that have samples, which are to read only.
 
         :returns: (operation id, number of the interval, interval)
         """
@@ -137,11 +129,9 @@ class Timeline:
                 yield operation, number, interval
 
     def intervals(self, operation: str, begin: float = 0.0,
-                  end: Optional[float] = None) -> List[Interval]:
-        """
-        Return the intervals that lie in a time.
+                  end: float | None = None) -> list[Interval]:
+        """Return the intervals that lie in a time.
 
-        :param operation: its id
         :param begin: seconds from the origin
         :param end: seconds from the origin; None: the last interval's end
         :returns: intervals to read only; an empty one where nothing ended
@@ -156,11 +146,9 @@ class Timeline:
                 for number in range(first, min(stop, MAX_INTERVAL + 1))]
 
     def points(self, operation: str,
-               most: Optional[int] = None) -> Iterator[Point]:
-        """
-        Yield the points of an operation.
+               most: int | None = None) -> Iterator[Point]:
+        """Yield the points of an operation.
 
-        :param operation: its id
         :param most: how many at most; intervals are put together for it
         :returns: the point of each interval from the first to the last that
             has samples
@@ -170,7 +158,7 @@ class Timeline:
             return
         first, last = min(known), max(known)
         step = -(-(last - first + 1) // most) if most else 1
-        groups: Dict[int, List[int]] = {}
+        groups: dict[int, list[int]] = {}
         for number in known:
             groups.setdefault((number - first) // step, []).append(number)
         for place, begin in enumerate(range(first, last + 1, step)):
@@ -181,9 +169,9 @@ class Timeline:
             yield together.point(begin * self.seconds,
                                  (stop - begin) * self.seconds)
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return a document; equal timelines have equal ones."""
-        found: Dict[str, Any] = {'interval': self.seconds, 'operations': {
+        found: dict[str, Any] = {'interval': self.seconds, 'operations': {
             operation: [[number] + interval.to_json()
                         for number, interval in sorted(intervals.items())]
             for operation, intervals in sorted(self._operations.items())}}
@@ -198,8 +186,7 @@ class Timeline:
 
     @classmethod
     def from_json(cls, value: Any) -> 'Timeline':
-        """
-        Make a timeline of parsed JSON.
+        """Make a timeline of parsed JSON.
 
         :param value: from anyone
         :returns: the timeline
@@ -221,8 +208,8 @@ class Timeline:
         return Codec(cls.from_json, cls.to_json)
 
 
-def _intervals(rows: Sequence[_Row]) -> Dict[int, Interval]:
-    made: Dict[int, Interval] = {}
+def _intervals(rows: Sequence[_Row]) -> dict[int, Interval]:
+    made: dict[int, Interval] = {}
     for place, (number, *sums, flat) in enumerate(rows):
         if number in made:
             raise RecordError('%d is there twice, must be another in each '
@@ -232,7 +219,7 @@ def _intervals(rows: Sequence[_Row]) -> Dict[int, Interval]:
     return made
 
 
-def _set_due(intervals: Dict[int, Interval],
+def _set_due(intervals: dict[int, Interval],
              rows: Sequence[_DueRow]) -> None:
     for place, (number, total, flat) in enumerate(rows):
         interval = intervals.get(number)

@@ -17,13 +17,22 @@ import csv
 import io
 import json
 import os
+import re
 
 from cosbench.measure.result import Result
-from cosbench.reports import file_names, tables
+from cosbench.reports import tables
 from cosbench.reports.run_page import run_page
 from swift_lightsync.common.files import replace_file
 from swift_lightsync.common.records import RecordError
 
+#: What the files of an archive are called, as in COSBench.
+RESULT, PAGE = 'result.json', 'report.html'
+XML = 'workload-config.xml'
+#: Beside the directories of the workloads.
+RUN_HISTORY, MATRIX = 'run-history.csv', 'workloads.csv'
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\]')
+#: Bytes; with an ending it is below the 255 of file systems.
+_LONGEST = 200
 #: What a cell begins with that spreadsheets compute; no number of ours is
 #: negative.
 _FORMULA = ('=', '+', '-', '@', '\t', '\r')
@@ -34,8 +43,7 @@ PRIVATE = 0o600
 
 
 def write_archive(directory, document, zone=None):
-    """
-    Write all reports of a result.
+    """Write all reports of a result.
 
     :param directory: of the workload, in that of all archives; made if it
         is not there
@@ -51,26 +59,25 @@ def write_archive(directory, document, zone=None):
     def put(name, text, mode=0o666):
         _replace(os.path.join(directory, name), text, mode)
 
-    put(file_names.workload(result), _csv(tables.workload(result, zone)))
-    put(file_names.histogram(result), _csv(tables.histogram(result)))
+    put(_workload_name(result), _csv(tables.workload(result, zone)))
+    put(_histogram_name(result), _csv(tables.histogram(result)))
     for stage in result.stages:
-        put(file_names.stage(stage), _csv(tables.stage_series(stage, zone)))
+        put(_stage_name(stage), _csv(tables.stage_series(stage, zone)))
     if result.xml:
-        put(file_names.XML, result.xml, PRIVATE)
-    put(file_names.RESULT, json.dumps(document, allow_nan=False), PRIVATE)
-    put(file_names.PAGE, run_page(result, zone))
+        put(XML, result.xml, PRIVATE)
+    put(RESULT, json.dumps(document, allow_nan=False), PRIVATE)
+    put(PAGE, run_page(result, zone))
     above = os.path.dirname(directory)
-    _rows_of(os.path.join(above, file_names.MATRIX), tables.MATRIX,
+    _rows_of(os.path.join(above, MATRIX), tables.MATRIX,
              lambda key: key.startswith(result.id + '-'),
              tables.matrix(result))
-    _rows_of(os.path.join(above, file_names.RUN_HISTORY), tables.RUN_HISTORY,
+    _rows_of(os.path.join(above, RUN_HISTORY), tables.RUN_HISTORY,
              lambda key: key == result.id,
              [tables.run_history(result, zone)])
 
 
 def read_result(path):
-    """
-    Read a result.
+    """Read a result.
 
     :param path: of a result document, or of a workload's archive
     :returns: a ``Result``
@@ -78,7 +85,7 @@ def read_result(path):
     :raises OSError: if it cannot be read
     """
     if os.path.isdir(path):
-        path = os.path.join(path, file_names.RESULT)
+        path = os.path.join(path, RESULT)
     with open(path, 'rb') as source:
         data = source.read(MAX_RESULT + 1)
     return Result.parse(data, MAX_RESULT, path)
@@ -113,3 +120,25 @@ def _rows_of(path, heading, ours, rows):
 def _replace(path, text, mode=0o666):
     replace_file(path, text.encode('utf8', 'replace'), mode=mode,
                  is_durable=True)
+
+
+def safe(name):
+    """Return the name, if it can be that of a file; else one near to it."""
+    name = _UNSAFE.sub('_', name).lstrip('.') or '_'
+    return name.encode('utf8', 'replace')[:_LONGEST].decode('utf8', 'ignore')
+
+
+def _directory(result):
+    return safe('%s-%s' % (result.id, result.name))
+
+
+def _workload_name(result):
+    return _directory(result) + '.csv'
+
+
+def _histogram_name(result):
+    return _directory(result) + '-rt-histogram.csv'
+
+
+def _stage_name(stage):
+    return safe(stage.id) + '.csv'

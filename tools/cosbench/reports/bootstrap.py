@@ -14,7 +14,6 @@ import random
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Optional
 
 from cosbench.measure.interval import Interval, limits_of
 
@@ -29,9 +28,9 @@ _SEED = 'cosbench compare'
 class Estimate:
     """A ratio; low and high are None where there is too little for them."""
 
-    ratio: Optional[float]
-    low: Optional[float] = None
-    high: Optional[float] = None
+    ratio: float | None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def differs(self):
@@ -44,8 +43,7 @@ class Side:
     """One operation of one run."""
 
     def __init__(self, intervals):
-        """
-        Put the intervals together to batches.
+        """Put the intervals together to batches.
 
         :param intervals: ``Interval`` of the run time, in their order
         """
@@ -58,8 +56,7 @@ class Side:
                         for batch in self.batches]
 
     def figures(self, chosen, percents):
-        """
-        Return the figures of some batches.
+        """Return the figures of some batches.
 
         :param chosen: numbers of batches
         :returns: (throughput in operations an interval, mean, percentiles)
@@ -109,8 +106,7 @@ def _batched(intervals):
 
 
 def estimates(ratios, one, other, percents, confidence):
-    """
-    Return how sure each ratio of two runs is.
+    """Return how sure each ratio of two runs is.
 
     :param ratios: the measured ratios of throughput, mean, percentiles;
         None where there is none

@@ -8,7 +8,6 @@ is full for a moment limits nothing.
 
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Dict, List, Optional
 
 from cosbench.measure.drivers import strains
 from cosbench.reports.numbers import short
@@ -36,28 +35,27 @@ class NodeMeans:
     """A node over the run time of a work; see ``NodePoint``."""
 
     name: str
-    cpu: Optional[float]
-    core: Optional[float]
-    disk: Optional[float]
-    wait: Optional[float]
-    read: Optional[float]
-    written: Optional[float]
-    received: Optional[float]
-    sent: Optional[float]
-    network: Optional[float]
-    pending: Optional[float]
-    proxy_ms: Optional[float]
-    container_ms: Optional[float]
-    object_ms: Optional[float]
+    cpu: float | None
+    core: float | None
+    disk: float | None
+    wait: float | None
+    read: float | None
+    written: float | None
+    received: float | None
+    sent: float | None
+    network: float | None
+    pending: float | None
+    proxy_ms: float | None
+    container_ms: float | None
+    object_ms: float | None
     #: Updates that wait, at the end more than at the begin.
     grown: float
     #: The name of its busiest disk.
     busiest: str
 
 
-def node_means(work, nodes) -> List[NodeMeans]:
-    """
-    Return what nodes did in the run time of a work.
+def node_means(work, nodes) -> list[NodeMeans]:
+    """Return what nodes did in the run time of a work.
 
     :param work: a ``WorkResult``
     :param nodes: ``NodeResult`` objects
@@ -89,9 +87,8 @@ def _mean(points, name):
     return fmean(known) if known else None
 
 
-def limits(work, nodes) -> List[str]:
-    """
-    Return what limited a work, the likeliest first.
+def limits(work, nodes) -> list[str]:
+    """Return what limited a work, the likeliest first.
 
     :param work: a ``WorkResult``
     :param nodes: ``NodeResult`` objects
@@ -169,7 +166,7 @@ def _slow_endpoints(work):
 
 
 def _behind(means):
-    grown: Dict[str, float] = {each.name: each.grown for each in means
+    grown: dict[str, float] = {each.name: each.grown for each in means
                                if each.grown >= BEHIND}
     if grown:
         name = max(grown, key=grown.__getitem__)

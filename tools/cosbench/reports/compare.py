@@ -7,8 +7,8 @@ intervals are across runs; with one each they are from how each varied in its
 time (``bootstrap``), which says nothing of how runs differ.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Dict, List, Sequence, Tuple
 
 from cosbench.document.differences import Difference, differences
 from cosbench.errors import ConfigError
@@ -30,19 +30,19 @@ _PERCENTS = (50, 95, 99)
 class Comparison:
     """What runs of two configurations say."""
 
-    first: Tuple[Result, ...]
-    second: Tuple[Result, ...]
+    first: tuple[Result, ...]
+    second: tuple[Result, ...]
     confidence: float
     #: Of the first and of the second, the same figures in the same order.
-    base: Tuple[Row, ...]
-    rows: Tuple[Row, ...]
+    base: tuple[Row, ...]
+    rows: tuple[Row, ...]
     #: Stage, work and operation, joined by /, of what only one has.
-    only_first: Tuple[str, ...]
-    only_second: Tuple[str, ...]
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
     #: What their documents say differently.
-    changes: Tuple[Difference, ...]
+    changes: tuple[Difference, ...]
     #: What is against the comparison: limits of drivers, and warnings.
-    warnings: Tuple[str, ...]
+    warnings: tuple[str, ...]
 
     @property
     def is_repeated(self) -> bool:
@@ -50,7 +50,7 @@ class Comparison:
         return min(len(self.first), len(self.second)) > 1
 
     @property
-    def names(self) -> Tuple[str, str]:
+    def names(self) -> tuple[str, str]:
         """The ids of the runs of both, as a heading."""
         one, other = (', '.join(each.id for each in side)
                       for side in (self.first, self.second))
@@ -59,8 +59,7 @@ class Comparison:
 
 def compare(first: Sequence[Result], second: Sequence[Result],
             confidence: float = CONFIDENCE) -> Comparison:
-    """
-    Compare the runs of two configurations.
+    """Compare the runs of two configurations.
 
     :param first: those that ratios are to, at least one
     :param second: those that are compared with them, at least one
@@ -89,7 +88,7 @@ def compare(first: Sequence[Result], second: Sequence[Result],
         tuple(_warnings(runs)))
 
 
-def _warnings(runs: Dict[str, List[Run]]) -> List[str]:
+def _warnings(runs: dict[str, list[Run]]) -> list[str]:
     """Return all that is against each run, each text once."""
     return list(dict.fromkeys(
         '%s: %s' % (run.id, text) for side in runs.values() for run in side
@@ -99,8 +98,8 @@ def _warnings(runs: Dict[str, List[Run]]) -> List[str]:
                     *run.warnings)))
 
 
-def _in_run(rows: List[Row], first: Result, second: Result,
-            runs: Dict[str, List[Run]], confidence: float) -> List[Row]:
+def _in_run(rows: list[Row], first: Result, second: Result,
+            runs: dict[str, list[Run]], confidence: float) -> list[Row]:
     """Give the rows the intervals that single runs have in themselves."""
     one, other = Run.parts(first), Run.parts(second)
     is_limited = any(run.limits for side in runs.values() for run in side)
@@ -128,7 +127,7 @@ def _side(work: WorkResult, operation: OperationResult) -> Side:
 
 
 def _intervals(work: WorkResult, operation: OperationResult
-               ) -> List[Interval]:
+               ) -> list[Interval]:
     if work.timeline is None:
         return []
     begin, end = work.window

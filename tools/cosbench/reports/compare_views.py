@@ -4,8 +4,7 @@
 from dataclasses import asdict
 
 from cosbench.reports.compare import figure_words
-from cosbench.reports.lines import aligned
-from cosbench.reports.numbers import NOTHING, ratio, short
+from cosbench.reports.numbers import NOTHING, aligned, ratio, short
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import both
 from swift_lightsync.common.text import printable
@@ -72,8 +71,8 @@ def _missing(comparison):
     """What only one has, and what is against the comparison."""
     for name, operations in zip(comparison.names, (
             comparison.only_first, comparison.only_second)):
-        for each in operations:
-            yield 'only in %s: %s' % (name, each)
+        if operations:
+            yield 'only in %s: %s' % (name, ', '.join(operations))
     for each in comparison.warnings:
         yield 'WARNING: ' + each
 

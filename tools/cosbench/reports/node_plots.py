@@ -22,8 +22,7 @@ _PLOTS = (('cpu', 'processors', 'Percent'),
 
 
 def of_work(stage, work, nodes):
-    """
-    Return figures, as HTML, of what nodes did while a work ran.
+    """Return figures, as HTML, of what nodes did while a work ran.
 
     :param stage: a ``StageResult``
     :param work: a ``WorkResult``

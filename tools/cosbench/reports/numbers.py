@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How reports write numbers and times."""
+"""How reports write numbers, times and, on a terminal, tables."""
 
 from datetime import datetime, timezone
 
@@ -20,8 +20,7 @@ def number(value, digits=2):
 
 
 def ratio(value):
-    """
-    Write a share as a percentage.
+    """Write a share as a percentage.
 
     :param value: 0 to 1, or None
     """
@@ -34,8 +33,7 @@ def short(value):
 
 
 def size(value):
-    """
-    Write a number of bytes with a unit.
+    """Write a number of bytes with a unit.
 
     :param value: bytes
     """
@@ -48,8 +46,7 @@ def size(value):
 
 
 def moment(when, zone=None, pattern='%Y-%m-%d %H:%M:%S'):
-    """
-    Write a time of day.
+    """Write a time of day.
 
     :param when: unix seconds, or None
     :param zone: a ``tzinfo``; None: the local one
@@ -58,3 +55,16 @@ def moment(when, zone=None, pattern='%Y-%m-%d %H:%M:%S'):
         return ''
     return datetime.fromtimestamp(when, timezone.utc).astimezone(
         zone).strftime(pattern)
+
+
+def aligned(rows, right=False):
+    """Return a line for each row, its cells below those of the others.
+
+    :param rows: of cells, as text; each has as many
+    :param right: whether cells stand at the right of their column
+    """
+    rows = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    put = str.rjust if right else str.ljust
+    return ['  '.join(put(cell, width) for cell, width
+                      in zip(row, widths)).rstrip() for row in rows]

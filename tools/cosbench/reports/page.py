@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page that needs nothing else: one file, no scripts, dark or light."""
+"""HTML whose every word is escaped; a page that needs nothing else.
+
+One file, no scripts, dark or light. The console is made of the same parts.
+"""
 
 import re
 from html import escape
@@ -36,28 +39,70 @@ nav a { color: inherit; }
 /* Words stay as large as they are on a phone: what is wider scrolls. */
 .plots svg { width: 100%; min-width: 37rem; max-width: 44rem; }
 '''
+#: Elements that have no end tag.
+_VOID = ('input', 'link', 'meta')
+
+
+class Markup(str):
+    """What may stand in a page as it is."""
+
+
+def text(value):
+    """Escape a value, unless it is markup already.
+
+    :param value: ``Markup``, which stays as it is, or anything else
+    :returns: ``Markup``
+    """
+    return value if isinstance(value, Markup) else Markup(escape(str(value)))
+
+
+def join(parts):
+    """Put parts one after the other, each escaped.
+
+    :param parts: as ``text`` takes; None is nothing
+    :returns: ``Markup``
+    """
+    return Markup(''.join(text(part) for part in parts if part is not None))
+
+
+def tag(name, /, *content, **attributes):
+    """Return an element.
+
+    :param content: as ``join`` takes
+    :param attributes: True: it stands without a value; None or False: it is
+        not there; ``class_`` is class, and other _ are -
+    :returns: ``Markup``
+    """
+    shown = ''.join(_attribute(key.rstrip('_').replace('_', '-'), value)
+                    for key, value in attributes.items())
+    if name in _VOID:
+        return Markup('<%s%s>' % (name, shown))
+    return Markup('<%s%s>%s</%s>' % (name, shown, join(content), name))
+
+
+def _attribute(key, value):
+    if value is None or value is False:
+        return ''
+    return ' ' + key if value is True else ' %s="%s"' % (
+        key, escape(str(value)))
 
 
 def page(title, parts):
-    """
-    Return a page.
+    """Return a page.
 
     :param title: as text
     :param parts: HTML
-    :returns: HTML
     """
     return '\n'.join((
         '<!DOCTYPE html>', '<html lang="en">', '<head>',
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width">',
-        '<title>%s</title>' % escape(title),
-        '<style>%s</style>' % STYLE, '</head>', '<body>',
-        '<h1>%s</h1>' % escape(title), *parts, '</body>', '</html>', ''))
+        tag('meta', charset='utf-8'),
+        tag('meta', name='viewport', content='width=device-width'),
+        tag('title', title), '<style>%s</style>' % STYLE, '</head>',
+        '<body>', tag('h1', title), *parts, '</body>', '</html>', ''))
 
 
 def heading(words, level=2):
-    return '<h%d id="%s">%s</h%d>' % (level, anchor(words), escape(words),
-                                      level)
+    return tag('h%d' % level, words, id=anchor(words))
 
 
 def anchor(words):
@@ -67,55 +112,43 @@ def anchor(words):
 
 def contents(titles):
     """Return links to headings; '' if there are not several."""
-    if len(titles) < 2:
-        return ''
-    return '<nav aria-label="Contents"><ul class="contents">%s</ul></nav>' % (
-        ''.join('<li><a href="#%s">%s</a></li>' % (
-            anchor(each), escape(each)) for each in titles))
+    return tag('nav', tag('ul', *(
+        tag('li', tag('a', each, href='#' + anchor(each)))
+        for each in titles), class_='contents'),
+        aria_label='Contents') if len(titles) > 1 else ''
 
 
-def paragraph(words, style=''):
-    style = ' class="%s"' % escape(style) if style else ''
-    return '<p%s>%s</p>' % (style, escape(words))
+def paragraph(words, style=None):
+    return tag('p', words, class_=style or None)
 
 
 def table(caption, columns, rows):
-    """
-    Return a table.
+    """Return a table that scrolls where it is too wide, by keys as well.
 
     :param columns: headings, as text
-    :param rows: of cells, as text or numbers; the first is the row's heading
-    :returns: HTML; '' without rows
+    :param rows: of cells, as ``join`` takes; the first is the row's heading
+    :returns: ``Markup``; '' without rows
     """
-    lines = ['<tr>%s</tr>' % _cells(row) for row in rows]
-    if not lines:
-        return ''
-    return '<div class="wide"><table><caption>%s</caption><thead><tr>%s' \
-        '</tr></thead>\n<tbody>%s</tbody></table></div>' % (
-            escape(caption),
-            ''.join('<th scope="col">%s</th>' % escape(str(each))
-                    for each in columns), '\n'.join(lines))
-
-
-def _cells(row):
-    first, *rest = row
-    return '<th scope="row">%s</th>' % escape(str(first)) + ''.join(
-        '<td>%s</td>' % escape(str(cell)) for cell in rest)
+    lines = [tag('tr', tag('th', first, scope='row'), *(
+        tag('td', cell) for cell in rest)) for first, *rest in rows]
+    return tag('div', tag(
+        'table', tag('caption', caption),
+        tag('thead', tag('tr', *(tag('th', each, scope='col')
+                                 for each in columns))),
+        tag('tbody', Markup('\n'.join(lines)))), class_='wide', tabindex='0',
+        role='region', aria_label=caption) if lines else ''
 
 
 def figure(title, plot, figures):
-    """
-    Return a plot with its figures.
+    """Return a plot with its figures.
 
     :param plot: SVG
     :param figures: the same as a table
-    :returns: HTML; '' without a plot
+    :returns: ``Markup``; '' without a plot
     """
-    if not plot:
-        return ''
-    return '<figure><figcaption>%s</figcaption>%s<details><summary>Figures' \
-        '</summary>%s</details></figure>' % (escape(title), plot, figures)
+    return tag('figure', tag('figcaption', title), Markup(plot), tag(
+        'details', tag('summary', 'Figures'), figures)) if plot else ''
 
 
 def plots(figures):
-    return '<div class="plots">%s</div>' % '\n'.join(figures)
+    return tag('div', Markup('\n'.join(figures)), class_='plots')

@@ -8,7 +8,6 @@ other.
 """
 
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Tuple
 
 from cosbench.measure.drivers import BUSY_PERCENT
 from cosbench.measure.summary import Metrics
@@ -29,7 +28,7 @@ class Step:
 
     metrics: Metrics
     #: Percent of the busiest driver; None where it is not known.
-    driver_cpu: Optional[float] = None
+    driver_cpu: float | None = None
 
     @property
     def workers(self):
@@ -45,15 +44,14 @@ class Ramp:
     """One operation; steps by ascending workers."""
 
     name: str
-    steps: Tuple[Step, ...]
+    steps: tuple[Step, ...]
     #: None if no step is acceptable, as the knee.
-    peak: Optional[Step]
-    knee: Optional[Step]
+    peak: Step | None
+    knee: Step | None
 
 
 def find(name, steps, most_ms=None, least_success=LEAST_SUCCESS):
-    """
-    Find peak and knee of an operation.
+    """Find peak and knee of an operation.
 
     :param name: of the operation
     :param steps: each a ``Step``
@@ -80,15 +78,14 @@ def _acceptable(metrics, most_ms, least_success):
 
 
 def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
-    """
-    Find peak and knee of each operation of results.
+    """Find peak and knee of each operation of results.
 
     :param results: each a ``Result``; the steps are its normal works, in
         one result or in many
     :returns: a list of ``Ramp``, one for each name of an operation; without
         steps that never began
     """
-    found: Dict[str, List[Step]] = {}
+    found: dict[str, list[Step]] = {}
     for result in results:
         works = [work for stage in result.stages for work in stage.works
                  if work.type == WorkType.NORMAL.value
@@ -107,8 +104,7 @@ def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
 
 
 def past_peak(throughputs, patience=2, gain=0.05):
-    """
-    For who runs the steps: is more of no use?
+    """For who runs the steps: is more of no use?
 
     :param throughputs: of the steps so far, in their order
     :param patience: how many steps in a row must have brought too little

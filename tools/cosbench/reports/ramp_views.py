@@ -2,11 +2,9 @@
 """A ramp as text, as JSON, as a page."""
 
 from dataclasses import asdict
-from typing import Any, Dict
 
 from cosbench.measure.drivers import BUSY_PERCENT
-from cosbench.reports.lines import aligned
-from cosbench.reports.numbers import ratio, short, size
+from cosbench.reports.numbers import aligned, ratio, short, size
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import against_workers
 from swift_lightsync.common.text import printable
@@ -83,29 +81,6 @@ def as_page(ramps, title='Performance against workers'):
     """Return the page, as HTML."""
     return page(title, filter(None, (
         part for ramp in ramps for part in section(ramp))))
-
-
-def as_page_of_many(named, title='Scalability'):
-    """
-    The same ramp on several systems, as on one to five storage nodes, in
-    one plot for each operation.
-
-    :param named: what a system is called -> its list of ``Ramp``
-    :returns: HTML
-    """
-    operations: Dict[str, Dict[str, Any]] = {}
-    for system, found in named.items():
-        for ramp in found:
-            operations.setdefault(ramp.name, {})[system] = ramp
-    parts = []
-    for name, by_system in operations.items():
-        parts += [heading(name),
-                  *(paragraph('%s: %s' % (system, summary(ramp)))
-                    for system, ramp in by_system.items()),
-                  plots(against_workers({
-                      system: [step.metrics for step in ramp.steps]
-                      for system, ramp in by_system.items()}))]
-    return page(title, parts)
 
 
 def _marks(ramp):

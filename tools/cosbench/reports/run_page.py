@@ -39,12 +39,10 @@ GOOD = 'finished'
 
 
 def run_page(result, zone=None):
-    """
-    Return the report of a workload.
+    """Return the report of a workload.
 
     :param result: a ``Result``
     :param zone: a ``tzinfo`` of the times; None: the local one
-    :returns: HTML
     """
     return page('%s %s' % (result.id, result.name), sections(result, zone))
 

@@ -2,7 +2,6 @@
 """The plots of a result, each with its figures as a table."""
 
 from itertools import accumulate
-from typing import Dict
 
 from cosbench.measure.heat import heat_map
 from cosbench.measure.histogram import Histogram
@@ -50,8 +49,7 @@ def _middle(point):
 
 
 def _throughput_in(work, point):
-    """
-    Return operations a second.
+    """Return operations a second.
 
     None in an interval that the work did not fill, or which only what had
     begun before its end is in.
@@ -170,8 +168,7 @@ def _cumulated(title, work):
 
 
 def _shares(title, named):
-    """
-    Return a plot of how many operations took at most so long.
+    """Return a plot of how many operations took at most so long.
 
     :param named: (name, ``Histogram``) of each line
     """
@@ -196,8 +193,7 @@ def _shares(title, named):
 
 
 def against_workers(runs, marks=()):
-    """
-    Return plots of throughput and times over workers.
+    """Return plots of throughput and times over workers.
 
     :param runs: name -> ``Metrics`` by ascending workers
     :param marks: (workers, words) of what stands out
@@ -239,8 +235,7 @@ def _series(name, steps, attribute):
 
 
 def both(first, second):
-    """
-    Return plots that show two runs beside each other.
+    """Return plots that show two runs beside each other.
 
     :param first: a ``Result``
     :param second: a ``Result``
@@ -255,7 +250,7 @@ def both(first, second):
 
 
 def _by_name(result):
-    found: Dict[str, Histogram] = {}
+    found: dict[str, Histogram] = {}
     for stage in result.stages:
         for work in stage.works:
             for operation in work.operations:

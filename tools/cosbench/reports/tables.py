@@ -42,11 +42,9 @@ EVEN = tuple(10 ** (number / 20) for number in range(20))
 
 
 def label(operation):
-    """
-    Return what COSBench called an operation.
+    """Return what COSBench called an operation.
 
     :param operation: an ``OperationResult``
-    :returns: what COSBench called it: read, prepare-write
     """
     made = _MADE_OF.get(operation.type)
     return '%s-%s' % (operation.name, made) if made else operation.name
@@ -119,8 +117,7 @@ def _config_info(operation):
 
 
 def workload(result, zone=None):
-    """
-    Return the rows of wN-name.csv.
+    """Return the rows of wN-name.csv.
 
     Those of a workload with a rate have further columns at the end.
     """
@@ -146,8 +143,7 @@ def workload(result, zone=None):
 
 
 def stage_series(stage, zone=None):
-    """
-    Yield the rows of sN-stage.csv.
+    """Yield the rows of sN-stage.csv.
 
     Two rows are headings, then one is at the end of each interval.
     """
@@ -207,8 +203,7 @@ def _due_cell(point, name):
 
 
 def bins(histograms, steps=ROUND):
-    """
-    Count times in bins that grow.
+    """Count times in bins that grow.
 
     :param histograms: each a ``Histogram``
     :param steps: the begins of bins in each decade
@@ -242,8 +237,7 @@ def _binned(edges, values):
 
 
 def histogram(result):
-    """
-    Return the rows of wN-name-rt-histogram.csv.
+    """Return the rows of wN-name-rt-histogram.csv.
 
     They say of each operation of a normal work how many took that many
     milliseconds, and how many percent that or less.

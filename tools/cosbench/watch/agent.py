@@ -2,16 +2,21 @@
 """What ``cosbench watch`` tells of its host: a little of /proc, read only.
 
 Names and meaning are node_exporter's: where that runs, this is not needed.
+A node that is a control group (version 1 or 2) counts as one processor that
+can do what the group may use: all of the host's, or its quota.
 """
 
 import asyncio
 import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Tuple
+from typing import Any
 
 from aiohttp import web
 
+from cosbench.errors import ConfigError
 from cosbench.watch.core.server_timings import ServerTimings
 from swift_lightsync.common.openmetrics import CONTENT_TYPE, Family, exposition
 
@@ -38,7 +43,7 @@ class Sources:
     proc: str = '/proc'
     sys: str = '/sys'
     #: The node's, where it has not all of the host's; none: all.
-    disks: Tuple[str, ...] = ()
+    disks: tuple[str, ...] = ()
     #: Megabits a second that each network card can do; 0: as the kernel says.
     card_mbits: int = 0
     #: A ``ControlGroup``, if the node's processors are those of one.
@@ -47,11 +52,9 @@ class Sources:
     timings: Any = None
 
 
-def families(sources=Sources()):
-    """
-    Return the metrics of this host.
+def families(sources: Sources = Sources()) -> list[Family]:
+    """Return the metrics of this host.
 
-    :param sources: what of it
     :returns: ``Family`` objects
     """
     return [sources.group.processors() if sources.group
@@ -60,7 +63,7 @@ def families(sources=Sources()):
             *(sources.timings.families() if sources.timings else ())]
 
 
-def _lines(*path):
+def _lines(*path: str) -> list[str]:
     try:
         with open(os.path.join(*path), encoding='utf8',
                   errors='replace') as source:
@@ -69,7 +72,7 @@ def _lines(*path):
         return []
 
 
-def _processors(proc):
+def _processors(proc: str) -> Family:
     found = Family('node_cpu_seconds', 'counter',
                    'Seconds of each processor in each mode.')
     tick = os.sysconf('SC_CLK_TCK')
@@ -81,7 +84,7 @@ def _processors(proc):
     return found
 
 
-def _disks(sources):
+def _disks(sources: Sources) -> list[Family]:
     found = [Family('node_disk_' + name, 'counter', words)
              for name, words, _, _ in _DISK]
     for line in _lines(sources.proc, 'diskstats'):
@@ -99,7 +102,7 @@ def _disks(sources):
     return found
 
 
-def _network(sources):
+def _network(sources: Sources) -> list[Family]:
     received, sent = (Family(
         'node_network_%s_bytes' % way, 'counter', words) for way, words in (
             ('receive', 'Bytes that came in.'),
@@ -119,20 +122,19 @@ def _network(sources):
     return [received, sent, speed]
 
 
-def answering(read):
-    """
-    Return a handler of requests for metrics.
+def answering(read: Callable[[], Iterable[Family]]) -> Any:
+    """Return a handler of requests for metrics.
 
     :param read: returns ``Family`` objects
     """
-    async def metrics(request):
+    async def metrics(request: web.Request) -> web.Response:
         return web.Response(body=exposition(read()).encode(), headers={
             'Content-Type': CONTENT_TYPE,
             'X-Content-Type-Options': 'nosniff'})
     return metrics
 
 
-def application(sources=Sources()):
+def application(sources: Sources = Sources()) -> web.Application:
     """Return an application that has ``/metrics`` and nothing else."""
     app = web.Application()
     app.router.add_get('/metrics', answering(lambda: families(sources)))
@@ -142,17 +144,16 @@ def application(sources=Sources()):
 class _Packets(asyncio.DatagramProtocol):
     """Hands on what comes to a socket of statsd."""
 
-    def __init__(self, timings):
+    def __init__(self, timings: ServerTimings) -> None:
         self._timings = timings
 
-    def datagram_received(self, data, addr):
+    def datagram_received(self, data: bytes, addr: Any) -> None:
         self._timings.take(data)
 
 
 @asynccontextmanager
-async def statsd(port):
-    """
-    Listen in the block to what the servers of this host say by statsd.
+async def statsd(port: int) -> AsyncIterator[ServerTimings]:
+    """Listen in the block to what the servers of this host say by statsd.
 
     :param port: UDP, of 127.0.0.1
     :returns: a context of ``ServerTimings``
@@ -165,3 +166,62 @@ async def statsd(port):
         yield timings
     finally:
         transport.close()
+
+
+_ROOT = '/sys/fs/cgroup'
+
+
+class ControlGroup:
+    """A group of processes.
+
+    :param name: its path below the hierarchies, such as ``swift/node1``
+    :param root: where they are mounted
+    :raises ConfigError: if there is no such group
+    """
+
+    def __init__(self, name: str, root: str = _ROOT) -> None:
+        self._v2 = os.path.join(root, name)
+        self._v1 = os.path.join(root, 'cpuacct', name)
+        self._quota = os.path.join(root, 'cpu', name)
+        self._begun = time.monotonic()
+        if self._used() is None:
+            raise ConfigError.of('--cgroup', name, 'a control group of %s '
+                                 'with a processor controller' % root)
+
+    def _used(self) -> float | None:
+        """Return seconds of processors that its processes have used."""
+        text = _read(self._v1, 'cpuacct.usage')
+        if text:
+            return int(text) / 1e9
+        for line in _read(self._v2, 'cpu.stat').splitlines():
+            name, _, value = line.partition(' ')
+            if name == 'usage_usec':
+                return int(value) / 1e6
+        return None
+
+    def _cores(self) -> float:
+        """Return how many processors it may use at the same time."""
+        quota, _, period = _read(self._v2, 'cpu.max').partition(' ')
+        if not quota:
+            quota = _read(self._quota, 'cpu.cfs_quota_us')
+            period = _read(self._quota, 'cpu.cfs_period_us')
+        if quota.isdigit() and period.isdigit() and int(period):
+            return int(quota) / int(period)
+        return float(os.cpu_count() or 1)
+
+    def processors(self) -> Family:
+        """Return the metric of its processors."""
+        used = (self._used() or 0.0) / self._cores()
+        passed = time.monotonic() - self._begun
+        return Family('node_cpu_seconds', 'counter', 'Seconds of all that '
+                      'the group may use, in each mode.').add(
+            used, cpu='all', mode='user').add(
+                passed - used, cpu='all', mode='idle')
+
+
+def _read(*path: str) -> str:
+    try:
+        with open(os.path.join(*path), encoding='ascii') as source:
+            return source.read().strip()
+    except OSError:
+        return ''

@@ -8,13 +8,15 @@ import asyncio
 import json
 import logging
 import time
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import List, Optional
+from typing import Any
 
 import aiohttp
 
 from cosbench.measure.nodes import MAX_POINTS, NodePoint
 from cosbench.watch.core.node_figures import Look, busy_disks, point
+from cosbench.watch.core.targets import Target
 from swift_lightsync.common.openmetrics import MAX_TEXT
 
 #: Seconds between two looks, and in which an answer must be there.
@@ -23,26 +25,23 @@ log = logging.getLogger('cosbench.watch')
 
 
 class Node:
-    """
-    What is known of a node in a run.
+    """What is known of a node in a run.
 
     :param target: the ``Target``
     """
 
-    def __init__(self, target):
+    def __init__(self, target: Target) -> None:
         self.target = target
         self.reason = ''
         self.missed = 0
-        self.points: List[NodePoint] = []
-        self._first: Optional[Look] = None
-        self._last: Optional[Look] = None
+        self.points: list[NodePoint] = []
+        self._first: Look | None = None
+        self._last: Look | None = None
 
-    def take(self, when, text, pending=None):
-        """
-        Take what the node has answered.
+    def take(self, when: float, text: str, pending: int | None = None) -> None:
+        """Take what the node has answered.
 
         :param when: unix seconds
-        :param text: its metrics
         :param pending: see ``point``
         """
         look = Look.of(when, text)
@@ -55,14 +54,14 @@ class Node:
                 self.points.append(found)
         self._first, self._last = self._first or look, look
 
-    def miss(self, reason):
+    def miss(self, reason: str) -> None:
         """Count a look that failed."""
         self.missed += 1
         if not self.reason:
             self.reason = reason
             log.warning('node %s: %s', self.target.name, reason)
 
-    def to_json(self):
+    def to_json(self) -> dict[str, Any]:
         """Return what a result document has of it."""
         disks = busy_disks(self._first, self._last) \
             if self._first and self._last and \
@@ -74,11 +73,9 @@ class Node:
 
 
 @asynccontextmanager
-async def watching(targets):
-    """
-    Watch nodes in the block.
+async def watching(targets: Iterable[Target]) -> AsyncIterator[list[Node]]:
+    """Watch nodes in the block.
 
-    :param targets: ``Target`` objects
     :returns: a context of ``Node`` objects, which fill
     """
     nodes = [Node(each) for each in targets]
@@ -98,7 +95,7 @@ async def watching(targets):
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _follow(node, http):
+async def _follow(node: Node, http: aiohttp.ClientSession) -> None:
     while True:
         due = time.monotonic() + PERIOD
         try:
@@ -111,7 +108,7 @@ async def _follow(node, http):
         await asyncio.sleep(max(0.0, due - time.monotonic()))
 
 
-async def _text(http, url):
+async def _text(http: aiohttp.ClientSession, url: str) -> str:
     async with http.get(url, allow_redirects=False) as answer:
         if answer.status != 200:
             raise ValueError('the answer was %d' % answer.status)
@@ -124,7 +121,7 @@ async def _text(http, url):
         return body.decode('utf8', 'replace')
 
 
-async def _pending(http, target):
+async def _pending(http: aiohttp.ClientSession, target: Target) -> int | None:
     if target.recon is None:
         return None
     found = json.loads(await _text(http, target.recon + '/recon/async'))

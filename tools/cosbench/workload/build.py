@@ -10,18 +10,9 @@ that is wrong is found at once. The rules:
   stands, used or not.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import (
-    Dict,
-    Iterable,
-    List,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-    Type,
-)
 
 from cosbench.errors import Problem, WorkloadError
 from cosbench.workload import names, unknown_keys
@@ -62,12 +53,9 @@ SET_BY_SPECIAL = TIMES + ('totalOps', 'totalBytes', 'division')
 
 
 def build(root: Element, adaptors: Adaptors = Adaptors()
-          ) -> Tuple[Workload, Tuple[Problem, ...]]:
-    """
-    Build the workload that a document means.
+          ) -> tuple[Workload, tuple[Problem, ...]]:
+    """Build the workload that a document means.
 
-    :param root: of the document
-    :param adaptors: what is installed
     :returns: (the workload, warnings)
     :raises WorkloadError: with all that the document is refused for
     """
@@ -87,7 +75,7 @@ def _bounded(least: int, most: int = MAX_INT) -> Parser:
     return lambda key, text: integer(key, text, least, most)
 
 
-def _kind(enum: Type[Enum]) -> Parser:
+def _kind(enum: type[Enum]) -> Parser:
     return lambda key, text: choice(key, text, enum)
 
 
@@ -96,7 +84,7 @@ def _unless_blank(parse: Parser) -> Parser:
 
 
 #: The element of an operation, and the operation.
-_Found = Tuple[Element, Operation]
+_Found = tuple[Element, Operation]
 
 
 class _Builder:
@@ -106,7 +94,7 @@ class _Builder:
         self.inheritance = Inheritance(adaptors, self.findings)
         self._value = self.findings.value
 
-    def workload(self, element: Element) -> Optional[Workload]:
+    def workload(self, element: Element) -> Workload | None:
         if element.tag != 'workload':
             self.findings.refuse(element, 'the root is %s: must be workload'
                                  % element.tag)
@@ -167,7 +155,7 @@ class _Builder:
             return self._special(element, children['operation'], work)
         return self._normal(element, children['operation'], work)
 
-    def _limits(self, element: Element) -> Dict[str, int]:
+    def _limits(self, element: Element) -> dict[str, int]:
         times = {key: self._value(element, key, _bounded(0), 0)
                  for key in TIMES}
         if not times['runtime'] and any(times.values()):
@@ -215,7 +203,7 @@ class _Builder:
             pace(work.config)
         division = self._value(element, 'division', _kind(Division),
                                Division.NONE)
-        found: List[_Found] = []
+        found: list[_Found] = []
         before = len(self.findings.refusals)
         for number, child in enumerate(operations, 1):
             operation = self._named(child, work.config, division, number)
@@ -233,7 +221,7 @@ class _Builder:
             operation for _, operation in found))
 
     def _distinct(self, found: Iterable[_Found]) -> None:
-        seen: Set[str] = set()
+        seen: set[str] = set()
         for child, operation in found:
             if operation.id in seen:
                 self.findings.refuse(child, 'id=%s: must be another in each '
@@ -241,7 +229,7 @@ class _Builder:
             seen.add(operation.id)
 
     def _named(self, element: Element, config: Config, division: Division,
-               number: int) -> Optional[Operation]:
+               number: int) -> Operation | None:
         """Return an operation of a normal work unless dropped or refused."""
         self.findings.children(element)
         kind = self._value(element, 'type', operation_type)
@@ -281,13 +269,13 @@ class _Builder:
                 'share' % (operation.division.value, least, workers))
 
     def _some(self, element: Element, children: Children,
-              tag: str) -> List[Element]:
+              tag: str) -> list[Element]:
         if not children[tag]:
             self.findings.refuse(element, 'a %s must have a %s'
                                  % (element.tag, tag))
         return children[tag]
 
-    def _label(self, element: Element, default: Optional[str] = None,
+    def _label(self, element: Element, default: str | None = None,
                forbidden: str = '/\\') -> str:
         if default is None and 'name' not in element.attributes:
             self.findings.refuse(element, 'the name of a %s is missing'

@@ -7,18 +7,10 @@ spell ``hashCheck`` and ``hashcheck``. A value is any other text, also a
 ``<placeholder>``.
 """
 
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import (
     Any,
-    Callable,
-    ItemsView,
-    Iterable,
-    Iterator,
-    Mapping,
-    Optional,
-    Set,
-    Tuple,
-    Type,
     TypeVar,
 )
 
@@ -36,8 +28,7 @@ Parser = Callable[[str, str], Any]
 
 
 class Config(Mapping[str, str]):
-    """
-    A parsed text: an immutable mapping of lower-case key to value.
+    """A parsed text: an immutable mapping of lower-case key to value.
 
     :param pairs: (key, value) pairs
     :param ignored: entries without ``=``, which have no meaning
@@ -47,22 +38,20 @@ class Config(Mapping[str, str]):
 
     __slots__ = ('_values', 'ignored', 'asked')
 
-    def __init__(self, pairs: Iterable[Tuple[str, str]] = (),
+    def __init__(self, pairs: Iterable[tuple[str, str]] = (),
                  ignored: Iterable[str] = (),
-                 asked: Optional[Set[str]] = None) -> None:
+                 asked: set[str] | None = None) -> None:
         self._values = {key.lower(): value for key, value in pairs}
         self.ignored = tuple(ignored)
-        self.asked: Set[str] = set() if asked is None else asked
+        self.asked: set[str] = set() if asked is None else asked
 
     @classmethod
-    def parse(cls, text: Optional[str],
-              asked: Optional[Set[str]] = None) -> 'Config':
-        """
-        Return the config that a text means.
+    def parse(cls, text: str | None,
+              asked: set[str] | None = None) -> 'Config':
+        """Return the config that a text means.
 
         :param text: what stands in an attribute; None: nothing
         :param asked: see the class
-        :returns: the config
         """
         pairs, ignored = [], []
         for entry in (text or '').split(';'):
@@ -74,10 +63,8 @@ class Config(Mapping[str, str]):
         return cls(pairs, ignored, asked)
 
     def over(self, other: 'Config') -> 'Config':
-        """
-        Lay this config over another: where both have a key, this wins.
+        """Lay this config over another: where both have a key, this wins.
 
-        :param other: the config below
         :returns: a new config
         """
         return Config([*other.items(), *self.items()], asked=self.asked)
@@ -108,10 +95,8 @@ class Config(Mapping[str, str]):
         return self._values.items()
 
     def text(self, key: str, default: Any = REQUIRED) -> Any:
-        """
-        Return the value of a key as it was written, trimmed.
+        """Return the value of a key as it was written, trimmed.
 
-        :param key: the key, in any case
         :param default: what stands for a key that is absent; without a
             default the key must be there
         :returns: a text, or the default
@@ -125,14 +110,9 @@ class Config(Mapping[str, str]):
 
     def parsed(self, key: str, parse: Parser,
                default: Any = REQUIRED) -> Any:
-        """
-        Return what a function makes of the value of a key.
+        """Return what a function makes of the value of a key, as ``text``.
 
-        :param key: the key, in any case
         :param parse: makes the value of the key and its text
-        :param default: as of ``text``
-        :returns: the value, or the default
-        :raises ConfigError: if the key is missing or its text is refused
         """
         if key not in self and default is not REQUIRED:
             return default
@@ -140,51 +120,23 @@ class Config(Mapping[str, str]):
 
     def integer(self, key: str, default: Any = REQUIRED, least: int = 0,
                 most: int = MAX_LONG) -> Any:
-        """
-        Return the value of a key as an integer.
-
-        :param key: the key, in any case
-        :param default: as of ``text``
-        :param least: the lowest integer that is allowed
-        :param most: the highest integer that is allowed
-        :returns: an int, or the default
-        :raises ConfigError: if it is no decimal integer in these bounds
-        """
+        """Return the value as an integer in these bounds, as ``text``."""
         return self.parsed(
             key, lambda key, text: integer(key, text, least, most), default)
 
     def fraction(self, key: str, default: Any = REQUIRED) -> Any:
-        """
-        Return the value of a key as a probability.
-
-        :param key: the key, in any case
-        :param default: as of ``text``
-        :returns: a float from 0 to 1, or the default
-        :raises ConfigError: if the value is none
-        """
+        """Return the value as a number from 0 to 1, as ``text``."""
         return self.parsed(key, fraction, default)
 
     def flag(self, key: str, default: Any = REQUIRED) -> Any:
-        """
-        Return the value of a key as a bool.
-
-        :param key: the key, in any case
-        :param default: as of ``text``
-        :returns: a bool, or the default
-        :raises ConfigError: if the value is none of ``FLAGS``
-        """
+        """Return the value as a bool, one of ``FLAGS``, as ``text``."""
         return self.parsed(key, flag, default)
 
-    def choice(self, key: str, kind: Type[_E],
+    def choice(self, key: str, kind: type[_E],
                default: Any = REQUIRED) -> Any:
-        """
-        Return the value of a key as a member of an Enum.
+        """Return the value of a key as a member of an Enum, as ``text``.
 
-        :param key: the key, in any case
         :param kind: an Enum whose values are texts in lower case
-        :param default: as of ``text``
-        :returns: a member, or the default
-        :raises ConfigError: if the value is that of no member
         """
         return self.parsed(
             key, lambda key, text: choice(key, text, kind), default)
@@ -221,7 +173,7 @@ def flag(key: str, text: str) -> bool:
     return value
 
 
-def choice(key: str, text: str, kind: Type[_E]) -> _E:
+def choice(key: str, text: str, kind: type[_E]) -> _E:
     """Parse a member of an Enum of texts; see ``Config.choice``."""
     for member in kind:
         if member.value == text.strip().lower():

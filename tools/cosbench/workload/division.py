@@ -7,12 +7,10 @@ empty part; COSBench crashed there.
 """
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 
-def part(size: int, parts: int, index: int) -> Tuple[int, int]:
-    """
-    Return one of the disjoint parts that cover a whole.
+def part(size: int, parts: int, index: int) -> tuple[int, int]:
+    """Return one of the disjoint parts that cover a whole.
 
     :param size: of the whole, at least 0
     :param parts: how many, at least 1
@@ -32,37 +30,28 @@ class Share:
     workers: int
 
     def of(self, whole: range) -> range:
-        """
-        Return the worker's part of a whole.
-
-        :param whole: all numbers
-        :returns: the part, which may be empty
-        """
+        """Return the worker's part of a whole."""
         offset, length = part(len(whole), self.workers, self.index)
         return whole[offset:offset + length]
 
     def to_pick_from(self, whole: range) -> range:
-        """
-        Return what a worker picks from, which is never empty.
+        """Return what a worker picks from, which is never empty.
 
         Where there are more workers than elements, several share one.
 
         :param whole: all numbers, at least one
-        :returns: the worker's part, at least one number
         """
         workers = min(self.workers, len(whole))
         return Share(self.index % workers, workers).of(whole)
 
 
-def quota(total: int, workers: int, index: int) -> Optional[int]:
-    """
-    Return what a worker may use of a total.
+def quota(total: int, workers: int, index: int) -> int | None:
+    """Return what a worker may use of a total.
 
     The quotas add up to the total, and a quota of 0 is nothing, whereas
     COSBench rounded down and ran for ever on 0.
 
     :param total: operations or bytes; 0: no limit
-    :param workers: how many
     :param index: which, from 0
     :returns: in the unit of the total; None: no limit
     """

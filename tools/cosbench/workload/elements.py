@@ -6,9 +6,10 @@ and ``document/schema.xsd`` writes out. What is not in it is ignored, as
 COSBench did, with a warning.
 """
 
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Iterator, List
+from typing import Any
 
 from cosbench.errors import ConfigError, Problem
 from cosbench.workload.config import Parser
@@ -36,21 +37,21 @@ class Element:
     """One element of a document; it begins at its line."""
 
     tag: str
-    attributes: Dict[str, str]
+    attributes: dict[str, str]
     line: int
-    children: List['Element'] = field(default_factory=list)
+    children: list['Element'] = field(default_factory=list)
 
 
 #: The known children of an element, by tag.
-Children = Dict[str, List[Element]]
+Children = dict[str, list[Element]]
 
 
 class Findings:
     """Collects the reasons to refuse a document, and its warnings."""
 
     def __init__(self) -> None:
-        self.refusals: List[Problem] = []
-        self.warnings: List[Problem] = []
+        self.refusals: list[Problem] = []
+        self.warnings: list[Problem] = []
 
     def refuse(self, element: Element, reason: str) -> None:
         self.refusals.append(Problem(element.line, reason))
@@ -69,14 +70,10 @@ class Findings:
 
     def value(self, element: Element, key: str, parse: Parser,
               default: Any = None) -> Any:
-        """
-        Return the value of an attribute.
+        """Return the value of an attribute.
 
-        :param element: that may have the attribute
-        :param key: the name of the attribute
         :param parse: makes the value of the name and the text
         :param default: the value of an attribute that is absent or refused
-        :returns: what ``parse`` returns, or the default
         """
         if key in element.attributes:
             with self.of(element):
@@ -84,13 +81,11 @@ class Findings:
         return default
 
     def children(self, element: Element) -> Children:
-        """
-        Return the known children of an element.
+        """Return the known children of an element.
 
         A second child of a kind that may be there once is refused; unknown
         attributes and children get a warning.
 
-        :param element: of a known tag
         :returns: a list for each tag that the element may have in it
         """
         known_attributes, known_children = (

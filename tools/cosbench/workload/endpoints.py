@@ -6,7 +6,6 @@ operation to each, one after the other, and results have figures of each.
 """
 
 import re
-from typing import Tuple
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
@@ -15,11 +14,9 @@ MAX_ENDPOINTS = 32
 _URL = re.compile(r'https?://[^\s/?#@,]{1,200}')
 
 
-def endpoints(config: Config) -> Tuple[str, ...]:
-    """
-    Return the addresses that a storage is asked at.
+def endpoints(config: Config) -> tuple[str, ...]:
+    """Return the addresses that a storage is asked at.
 
-    :param config: of a storage
     :returns: URLs; none: there is one address, which is elsewhere
     :raises ConfigError: if they are none, one is there twice, or there is
         an endpoint beside them
@@ -35,7 +32,7 @@ def place_of(url: str) -> str:
     return url.partition('//')[2]
 
 
-def _parsed(key: str, text: str) -> Tuple[str, ...]:
+def _parsed(key: str, text: str) -> tuple[str, ...]:
     found = tuple(text.replace(',', ' ').split())
     if not 1 <= len(found) <= MAX_ENDPOINTS or \
             len(set(found)) < len(found) or \

@@ -7,7 +7,6 @@ nearest element wins.
 """
 
 import re
-from typing import Tuple
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
@@ -25,14 +24,12 @@ _NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 
 
 #: (name in lower case, value) pairs, sorted.
-Headers = Tuple[Tuple[str, str], ...]
+Headers = tuple[tuple[str, str], ...]
 
 
 def of_containers(config: Config) -> Headers:
-    """
-    Return the headers to create containers with.
+    """Return the headers to create containers with.
 
-    :param config: all that an operation inherits
     :returns: (name in lower case, value) pairs, sorted
     :raises ConfigError: for a name or a value that no header can have, or
         for a header that a workload may not set

@@ -5,16 +5,10 @@ Auth and storage come whole from the nearest element that has one; configs
 are laid over each other, workload first, operation last.
 """
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import (
-    Callable,
-    List,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-    Type,
     TypeVar,
 )
 
@@ -36,12 +30,12 @@ _A = TypeVar('_A', Auth, Storage)
 class Adaptors:
     """The types that have an adaptor."""
 
-    auth: Tuple[str, ...] = ('none', 'mock', 'swauth', 'tempauth',
+    auth: tuple[str, ...] = ('none', 'mock', 'swauth', 'tempauth',
                              'keystone', 'token')
-    storage: Tuple[str, ...] = ('none', 'mock', 'swift', 's3')
+    storage: tuple[str, ...] = ('none', 'mock', 'swift', 's3')
     #: Makes those of a work, so that their configs are asked for all keys
     #: that they may have; raises ``ConfigError``. None: they are not made.
-    make: Optional[Callable[[Auth, Storage], object]] = field(
+    make: Callable[[Auth, Storage], object] | None = field(
         default=None, compare=False)
 
 
@@ -55,8 +49,7 @@ class Inherited:
 
 
 class Inheritance:
-    """
-    Reads what elements hand on.
+    """Reads what elements hand on.
 
     :param adaptors: what is installed
     :param findings: get what is wrong
@@ -66,26 +59,22 @@ class Inheritance:
         self._adaptors = adaptors
         self._findings = findings
         #: Keys that anything has asked for.
-        self.asked: Set[str] = set()
+        self.asked: set[str] = set()
         #: Elements, and what stands in their configs.
-        self.configs: List[Tuple[Element, Config]] = []
+        self.configs: list[tuple[Element, Config]] = []
 
     def handed_on(self, element: Element, children: Children,
                   above: Inherited) -> Inherited:
-        """
-        Return what an element hands on.
+        """Return what an element hands on.
 
         :param element: of any tag
-        :param children: of the element
-        :param above: what it was handed itself
-        :returns: what those in it inherit
         """
         return Inherited(
             self.config(element).over(above.config),
             self._adaptor(children, 'auth', Auth, above.auth),
             self._adaptor(children, 'storage', Storage, above.storage))
 
-    def _adaptor(self, children: Children, tag: str, make: Type[_A],
+    def _adaptor(self, children: Children, tag: str, make: type[_A],
                  above: _A) -> _A:
         for element in children.get(tag, ()):
             self._findings.children(element)
@@ -116,16 +105,14 @@ class Inheritance:
         return config
 
     def checked(self, works: Sequence[Work]
-                ) -> List[Tuple[Element, Config]]:
-        """
-        Return the configs of which it is known what their keys may be.
+                ) -> list[tuple[Element, Config]]:
+        """Return the configs of which it is known what their keys may be.
 
-        :param works: all of the workload
         :returns: elements, and what stands in their configs
         """
         pairs = {(id(work.auth), id(work.storage)):
                  (work.auth, work.storage) for work in works}
-        made: Set[int] = set()
+        made: set[int] = set()
         for auth, storage in list(pairs.values())[:_MOST_MADE]:
             with suppress(ConfigError):
                 if self._adaptors.make is not None:

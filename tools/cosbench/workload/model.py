@@ -8,7 +8,6 @@ time -> workers, which choose among the operations of their work by ratio
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Optional, Tuple
 
 from cosbench.workload.config import Config
 from cosbench.workload.division import quota
@@ -16,7 +15,7 @@ from cosbench.workload.requests import Parts, Piece, Version
 from cosbench.workload.selectors import Selector, Sizes
 
 #: (name in lower case, value) pairs.
-Headers = Tuple[Tuple[str, str], ...]
+Headers = tuple[tuple[str, str], ...]
 #: Bytes that hashCheck puts at the end of an object: !!!! md5 in hex !!!!.
 HASH_TRAILER = 40
 
@@ -104,7 +103,7 @@ class Trigger:
 
     #: A bare file name.
     script: str
-    arguments: Tuple[str, ...]
+    arguments: tuple[str, ...]
 
     def __str__(self) -> str:
         return '%s(%s)' % (self.script, ','.join(self.arguments))
@@ -137,10 +136,10 @@ class Operation:
     #: All of its keys, also those that only an adaptor knows.
     config: Config
     #: None where the type has none, or for a list of the account.
-    containers: Optional[Names] = None
+    containers: Names | None = None
     #: None where the type has none, or for a list of a container.
-    objects: Optional[Names] = None
-    sizes: Optional[Sizes] = None
+    objects: Names | None = None
+    sizes: Sizes | None = None
     content: Content = Content.RANDOM
     #: Percent of random content that repeats, and that is zeros.
     dedup: int = 0
@@ -149,8 +148,8 @@ class Operation:
     #: Write, or check, ``HASH_TRAILER``.
     hash_check: bool = False
     #: The directory that filewrite takes files from.
-    files: Optional[str] = None
-    file_selection: Optional[FileSelection] = None
+    files: str | None = None
+    file_selection: FileSelection | None = None
     #: prepare: create the containers before; cleanup: delete them after.
     with_containers: bool = False
     #: (name in lower case, value) of the containers that it creates, and
@@ -158,31 +157,30 @@ class Operation:
     headers: Headers = ()
     object_headers: Headers = ()
     #: None: in one request, the object as it is, all of it.
-    parts: Optional[Parts] = None
-    version: Optional[Version] = None
-    piece: Optional[Piece] = None
+    parts: Parts | None = None
+    version: Version | None = None
+    piece: Piece | None = None
     #: delete, cleanup: the parts of the object too. list: its versions.
     with_parts: bool = False
     versions: bool = False
     #: Objects that a bulkdelete deletes at once.
     batch: int = 1
     #: Bytes from which on an append begins anew; None: never.
-    limit: Optional[int] = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
 class Quota:
     """What one worker may use; None: no limit."""
 
-    operations: Optional[int]
+    operations: int | None
     #: Bytes.
-    volume: Optional[int]
+    volume: int | None
 
 
 @dataclass(frozen=True)
 class Work:
-    """
-    One job, which ends with the first of its limits.
+    """One job, which ends with the first of its limits.
 
     One limit at least is not 0. An operation of a special work is one pass
     over the worker's part; each worker makes one.
@@ -204,18 +202,16 @@ class Work:
     #: Accepted failures per million; more, and the stage has failed.
     afr: int
     #: The name of the driver that it is pinned to, or None.
-    driver: Optional[str]
+    driver: str | None
     config: Config
     auth: Auth
     storage: Storage
-    operations: Tuple[Operation, ...]
+    operations: tuple[Operation, ...]
 
     def quota(self, worker: int) -> Quota:
-        """
-        Return what a worker may use: all quotas add up to the totals.
+        """Return what a worker may use: all quotas add up to the totals.
 
         :param worker: which, from 0
-        :returns: its quota
         """
         return Quota(quota(self.total_ops, self.workers, worker),
                      quota(self.total_bytes, self.workers, worker))
@@ -228,8 +224,8 @@ class Workstage:
     name: str
     #: Seconds to wait after its works.
     closure_delay: int
-    trigger: Optional[Trigger]
-    works: Tuple[Work, ...]
+    trigger: Trigger | None
+    works: tuple[Work, ...]
 
     @property
     def workers(self) -> int:
@@ -241,7 +237,7 @@ class Workstage:
 class Workflow:
     """Stages that run one after the other."""
 
-    stages: Tuple[Workstage, ...]
+    stages: tuple[Workstage, ...]
 
 
 @dataclass(frozen=True)
@@ -250,11 +246,11 @@ class Workload:
 
     name: str
     description: str
-    trigger: Optional[Trigger]
+    trigger: Trigger | None
     workflow: Workflow
 
     @property
-    def works(self) -> Tuple[Work, ...]:
+    def works(self) -> tuple[Work, ...]:
         """The works of all stages, in order."""
         return tuple(work for stage in self.workflow.stages
                      for work in stage.works)

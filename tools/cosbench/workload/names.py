@@ -8,7 +8,7 @@ elsewhere.
 """
 
 import re
-from typing import Callable
+from collections.abc import Callable
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
@@ -28,12 +28,9 @@ _TRIGGER = re.compile(r'([\w.-]+)\s*(?:\((.*)\))?')
 
 
 def printable(key: str, text: str) -> str:
-    """
-    Return a text that has no line breaks or other control characters.
+    """Return a text that has no line breaks or other control characters.
 
     :param key: the name of the setting, for the error
-    :param text: its value
-    :returns: the text
     :raises ConfigError: if it has some
     """
     if _CONTROL.search(text):
@@ -42,11 +39,8 @@ def printable(key: str, text: str) -> str:
 
 
 def label(key: str, text: str, forbidden: str = '/\\') -> str:
-    """
-    Return the name of a part of a workload, trimmed.
+    """Return the name of a part of a workload, trimmed.
 
-    :param key: what is named, for the error
-    :param text: the name
     :param forbidden: characters that it must not contain
     :returns: a name that can be part of a file name
     :raises ConfigError: if the text cannot be one
@@ -61,11 +55,8 @@ def label(key: str, text: str, forbidden: str = '/\\') -> str:
 
 
 def containers(config: Config) -> Names:
-    """
-    Return the names that containers, cprefix and csuffix give.
+    """Return the names that containers, cprefix and csuffix give.
 
-    :param config: all that an operation inherits
-    :returns: the names of containers
     :raises ConfigError: if one of them could not be a container's
     """
     return _names(config, 'containers', 'mycontainers', MAX_CONTAINER,
@@ -73,11 +64,8 @@ def containers(config: Config) -> Names:
 
 
 def objects(config: Config) -> Names:
-    """
-    Return the names that objects, oprefix and osuffix give.
+    """Return the names that objects, oprefix and osuffix give.
 
-    :param config: all that an operation inherits
-    :returns: the names of objects
     :raises ConfigError: if one of them could not be an object's
     """
     return _names(config, 'objects', 'myobjects', MAX_OBJECT, _no_dots)
@@ -97,10 +85,8 @@ def _names(config: Config, key: str, prefix: str, most: int,
 
 
 def with_room(names: Names, more: int) -> None:
-    """
-    Check that names of objects can have something behind them.
+    """Check that names of objects can have something behind them.
 
-    :param names: from ``objects``
     :param more: bytes that are put behind them
     :raises ConfigError: if that were too long
     """
@@ -121,12 +107,9 @@ def _no_dots(key: str, text: str) -> None:
 
 
 def directory(key: str, text: str) -> str:
-    """
-    Return a directory on the drivers, which ``..`` must not lead out of.
+    """Return a directory on the drivers, which ``..`` must not lead out of.
 
     :param key: the name of the setting, for the error
-    :param text: the directory
-    :returns: the text
     :raises ConfigError: if it is empty, or leads elsewhere
     """
     if not text:
@@ -136,12 +119,10 @@ def directory(key: str, text: str) -> str:
 
 
 def trigger(key: str, text: str) -> Trigger:
-    """
-    Return the trigger that a text means.
+    """Return the trigger that a text means.
 
     :param key: the name of the setting, for the error
     :param text: ``script.sh(argument,...)``, or the script only
-    :returns: the script and its arguments
     :raises ConfigError: if the script is not a bare file name
     """
     match = _TRIGGER.fullmatch(printable(key, text.strip()))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each operation needs from its config."""
 
-from typing import Any, Callable, Dict
+from collections.abc import Callable
+from typing import Any
 
 from cosbench.errors import ConfigError
 from cosbench.workload import headers, names, requests
@@ -32,7 +33,7 @@ SPECIAL = {
     WorkType.DELAY: (_T.DELAY, Division.NONE),
 }
 #: Fields of ``Operation``, by name.
-Fields = Dict[str, Any]
+Fields = dict[str, Any]
 
 
 def _target(config: Config) -> Fields:
@@ -159,7 +160,7 @@ def _cleanup(config: Config) -> Fields:
             'with_parts': config.flag('withParts', False)}
 
 
-_FIELDS: Dict[OperationType, Callable[[Config], Fields]] = {
+_FIELDS: dict[OperationType, Callable[[Config], Fields]] = {
     _T.READ: _read, _T.WRITE: _write, _T.FILEWRITE: _file_write,
     _T.DELETE: _delete, _T.LIST: _list, _T.HEAD: _head, _T.POST: _post,
     _T.APPEND: _append, _T.BULK_DELETE: _bulk_delete,
@@ -169,23 +170,17 @@ _FIELDS: Dict[OperationType, Callable[[Config], Fields]] = {
 
 
 def fields(kind: OperationType, config: Config) -> Fields:
-    """
-    Return the fields of ``Operation`` that come from the config.
+    """Return the fields of ``Operation`` that come from the config.
 
-    :param kind: what the operation does
-    :param config: all that it inherits
-    :returns: the fields, by name
     :raises ConfigError: if a key is missing or has a wrong value
     """
     return _FIELDS[kind](config)
 
 
 def operation_type(key: str, text: str) -> OperationType:
-    """
-    Return the type of operation that a work names.
+    """Return the type of operation that a work names.
 
     :param key: the name of the attribute, for the error
-    :param text: its value
     :returns: one of ``NAMED``
     :raises ConfigError: for any other
     """

@@ -12,13 +12,13 @@ draws the gaps of each worker from the exponential distribution.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Iterator, Optional
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
-from cosbench.workload.random_source import RandomSource
+from cosbench.workload.zipf import RandomSource
 
 MAX_RATE = 10 ** 6
 
@@ -40,12 +40,9 @@ class Pace:
 
     def offsets(self, worker: int, workers: int,
                 rng: RandomSource) -> Iterator[float]:
-        """
-        Return the times at which a worker is meant to begin operations.
+        """Return the times at which a worker is meant to begin operations.
 
         :param worker: which, from 0
-        :param workers: how many the work has
-        :param rng: the worker's random generator
         :returns: endless ascending seconds since the start of the work
         """
         gap = workers / self.rate
@@ -69,11 +66,9 @@ def _poisson(gap: float, rng: RandomSource) -> Iterator[float]:
         yield due
 
 
-def pace(config: Config) -> Optional[Pace]:
-    """
-    Return the pace that a config asks for.
+def pace(config: Config) -> Pace | None:
+    """Return the pace that a config asks for.
 
-    :param config: of a work
     :returns: the pace; None: closed loop
     :raises ConfigError: if rate or arrival has a wrong value
     """
@@ -87,10 +82,8 @@ def pace(config: Config) -> Optional[Pace]:
 
 
 def log_share(config: Config) -> float:
-    """
-    Return of which share of its requests a work keeps a log.
+    """Return of which share of its requests a work keeps a log.
 
-    :param config: of a work
     :returns: 0: of none, to 1: of all
     :raises ConfigError: if it is no such number
     """

@@ -7,7 +7,7 @@ parts, many deletes in one request.
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Dict, Optional
+from typing import Any
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
@@ -53,11 +53,11 @@ class Parts:
 class Piece:
     """Which bytes of an object are read: a range, or a part."""
 
-    length: Optional[Sizes] = None
+    length: Sizes | None = None
     #: None: from its first byte.
-    offset: Optional[Sizes] = None
+    offset: Sizes | None = None
     #: The part of an object that was uploaded in parts, from 1.
-    part: Optional[Selector] = None
+    part: Selector | None = None
 
 
 def _one_size(key: str, text: str) -> int:
@@ -67,12 +67,9 @@ def _one_size(key: str, text: str) -> int:
     return sizes.least
 
 
-def parts(config: Config, sizes: Sizes) -> Optional[Parts]:
-    """
-    Return how a config has its objects uploaded.
+def parts(config: Config, sizes: Sizes) -> Parts | None:
+    """Return how a config has its objects uploaded.
 
-    :param config: of a write or a prepare
-    :param sizes: of its objects
     :returns: in which parts; None: each in one request
     :raises ConfigError: if a key has a wrong value, or nothing to say
     """
@@ -94,15 +91,13 @@ def parts(config: Config, sizes: Sizes) -> Optional[Parts]:
                  config.choice('large', Large, Large.SLO))
 
 
-def piece(config: Config) -> Optional[Piece]:
-    """
-    Return what of an object a config has read.
+def piece(config: Config) -> Piece | None:
+    """Return what of an object a config has read.
 
-    :param config: of a read
     :returns: a piece; None: all of it
     :raises ConfigError: if a key has a wrong value, or two do not fit
     """
-    found: Dict[str, Any] = {
+    found: dict[str, Any] = {
         'length': config.parsed('length', parse_sizes, None),
         'offset': config.parsed('offset', parse_sizes, None),
         'part': config.parsed('part', parse, None)}
@@ -122,15 +117,13 @@ def piece(config: Config) -> Optional[Piece]:
     return Piece(**found) if asked else None
 
 
-def version(config: Config) -> Optional[Version]:
-    """
-    Return which version a config means.
+def version(config: Config) -> Version | None:
+    """Return which version a config means.
 
-    :param config: of a read, head or delete
     :returns: a version; None: the object as it is
     :raises ConfigError: if it is none
     """
-    found: Optional[Version] = config.choice('version', Version, None)
+    found: Version | None = config.choice('version', Version, None)
     return found
 
 
@@ -139,7 +132,7 @@ def batch(config: Config) -> int:
     return int(config.integer('batch', 100, 1, MAX_BATCH))
 
 
-def limit(config: Config) -> Optional[int]:
+def limit(config: Config) -> int | None:
     """Return from which size on an append begins anew, in bytes."""
-    found: Optional[int] = config.parsed('upTo', _one_size, None)
+    found: int | None = config.parsed('upTo', _one_size, None)
     return found

@@ -3,7 +3,6 @@
 
 import re
 from functools import lru_cache
-from typing import Optional
 
 from cosbench.errors import ConfigError
 from cosbench.workload.selectors import (
@@ -41,7 +40,7 @@ _SIZE = re.compile(r'(.*?[\d)])\s*([A-Za-z]+)', re.ASCII)
 EXPONENT, MAX_EXPONENT = 0.99, 10.0
 
 
-def _histogram(inside: str) -> Optional[Selector]:
+def _histogram(inside: str) -> Selector | None:
     # Counted first: each operation may inherit a text of a megabyte.
     if inside.count(',') >= MAX_BUCKETS:
         return None
@@ -61,7 +60,7 @@ def _histogram(inside: str) -> Optional[Selector]:
 
 
 def _ranged(kind: str, lower: str,
-            upper: Optional[str]) -> Optional[Selector]:
+            upper: str | None) -> Selector | None:
     if kind == 'c':
         return Constant(int(lower)) if upper is None else None
     if upper is None and kind != 'u':
@@ -73,7 +72,7 @@ def _ranged(kind: str, lower: str,
         int(lower), end)
 
 
-def _skewed(text: str) -> Optional[Selector]:
+def _skewed(text: str) -> Selector | None:
     found = _ZIPF.fullmatch(text) or _HOT.fullmatch(text)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
         return None
@@ -89,12 +88,8 @@ def _skewed(text: str) -> Optional[Selector]:
 
 @lru_cache(maxsize=1000)
 def parse(key: str, text: str) -> Selector:
-    """
-    Return the selector that a text means.
+    """Return the selector that a text means.
 
-    :param key: the setting, for the error
-    :param text: a selector
-    :returns: the selector
     :raises ConfigError: if the text is none
     """
     stripped = text.strip()
@@ -115,12 +110,8 @@ def parse(key: str, text: str) -> Selector:
 
 @lru_cache(maxsize=1000)
 def parse_sizes(key: str, text: str) -> Sizes:
-    """
-    Return the sizes that a text means.
+    """Return the sizes that a text means.
 
-    :param key: the setting, for the error
-    :param text: a selector with a unit
-    :returns: the sizes
     :raises ConfigError: if the text is no selector with a unit
     """
     match = _SIZE.fullmatch(text.strip())

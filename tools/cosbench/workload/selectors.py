@@ -22,14 +22,13 @@ seed and the same order of calls give the same numbers.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, count
-from typing import Callable, Iterator, Optional, Tuple
 
 from cosbench.workload.division import Share
-from cosbench.workload.random_source import RandomSource
-from cosbench.workload.zipf import zipf
+from cosbench.workload.zipf import RandomSource, zipf
 
 #: The upper end of a range that names none.
 OPEN_END = 2 ** 31 - 1
@@ -46,16 +45,14 @@ Picker = Callable[[], int]
 class Selector:
     """The integers that can be picked, and how a worker picks them."""
 
-    def spans(self) -> Tuple[range, ...]:
+    def spans(self) -> tuple[range, ...]:
         """Return the integers that can be picked."""
         raise NotImplementedError
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
-        """
-        Return what picks for one worker.
+               share: Share | None = None) -> Picker:
+        """Return what picks for one worker.
 
-        :param rng: the worker's random generator
         :param shared: an iterator over 0, 1, 2, ... that all workers of the
             mission on this driver take from
         :param share: the worker's share under division, else None
@@ -80,11 +77,11 @@ class Constant(Selector):
 
     value: int
 
-    def spans(self) -> Tuple[range, ...]:
+    def spans(self) -> tuple[range, ...]:
         return (range(self.value, self.value + 1),)
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         value = self.value
         return lambda: value
 
@@ -99,7 +96,7 @@ class _Ranged(Selector):
     def _span(self) -> range:
         return range(self.lower, self.upper + 1)
 
-    def spans(self) -> Tuple[range, ...]:
+    def spans(self) -> tuple[range, ...]:
         return (self._span,)
 
 
@@ -108,7 +105,7 @@ class Uniform(_Ranged):
     """``u(a,b)``"""
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         return uniform(_part_of(self._span, share), rng)
 
 
@@ -117,7 +114,7 @@ class Sequential(_Ranged):
     """``s(a,b)``"""
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         return _cycle(self._span, shared)
 
 
@@ -126,7 +123,7 @@ class Cyclic(_Ranged):
     """``r(a,b)``"""
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         return _cycle(_part_of(self._span, share),
                       shared if share is None else count())
 
@@ -144,18 +141,18 @@ class Bucket:
 class Histogram(Selector):
     """``h(lo|hi|w,...)``"""
 
-    buckets: Tuple[Bucket, ...]
+    buckets: tuple[Bucket, ...]
 
-    def spans(self) -> Tuple[range, ...]:
+    def spans(self) -> tuple[range, ...]:
         return tuple(range(bucket.lower, bucket.upper + 1)
                      for bucket in self.buckets)
 
     @cached_property
-    def _bounds(self) -> Tuple[int, ...]:
+    def _bounds(self) -> tuple[int, ...]:
         return tuple(accumulate(bucket.weight for bucket in self.buckets))
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         # A bucket of weight 0 has the bound of the one before it: it is
         # never the first that is greater.
         bounds = self._bounds
@@ -174,7 +171,7 @@ class Zipf(_Ranged):
     exponent: float
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         span = _part_of(self._span, share)
         rank, before = zipf(len(span), self.exponent, rng), span.start - 1
         return lambda: before + rank()
@@ -189,7 +186,7 @@ class Hotspot(_Ranged):
     picks: int
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
+               share: Share | None = None) -> Picker:
         span, picks = _part_of(self._span, share), self.picks
         # At least one is hot, and where there are several, one is not.
         cold = span.start + max(1, min(
@@ -216,9 +213,8 @@ class Sizes:
         return self.selector.least * self.unit
 
     def picker(self, rng: RandomSource, shared: Iterator[int],
-               share: Optional[Share] = None) -> Picker:
-        """
-        Return what picks sizes for one worker, as ``Selector.picker``.
+               share: Share | None = None) -> Picker:
+        """Return what picks sizes for one worker, as ``Selector.picker``.
 
         :returns: a function that returns the next size in bytes
         """
@@ -227,11 +223,9 @@ class Sizes:
 
 
 def uniform(span: range, rng: RandomSource) -> Picker:
-    """
-    Return what picks each integer of a range equally often.
+    """Return what picks each integer of a range equally often.
 
     :param span: at least one integer
-    :param rng: the worker's random generator
     :returns: a function that returns the next integer
     """
     start, size, random = span.start, len(span), rng.random
@@ -240,7 +234,7 @@ def uniform(span: range, rng: RandomSource) -> Picker:
     return lambda: rng.randrange(start, span.stop)
 
 
-def _part_of(span: range, share: Optional[Share]) -> range:
+def _part_of(span: range, share: Share | None) -> range:
     return span if share is None else share.to_pick_from(span)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A workload whose main stage is repeated with ever more workers."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import List, Optional, Sequence, Tuple
 
 from cosbench.errors import ConfigError
 from cosbench.workload.elements import Element
@@ -15,7 +15,7 @@ def _is_normal(work: Element) -> bool:
     return work.attributes.get('type', 'normal').strip().lower() == 'normal'
 
 
-def _works(stage: Element) -> List[Element]:
+def _works(stage: Element) -> list[Element]:
     return [each for each in stage.children if each.tag == 'work']
 
 
@@ -24,9 +24,8 @@ def _name(stage: Element) -> str:
 
 
 def stepped(root: Element, counts: Sequence[int],
-            stage: Optional[str] = None) -> Tuple[Element, List[str]]:
-    """
-    Return a workload in which steps stand in the place of a stage.
+            stage: str | None = None) -> tuple[Element, list[str]]:
+    """Return a workload in which steps stand in the place of a stage.
 
     :param root: of a workload; it stays as it is
     :param counts: of workers, one a step; each normal work has as many
@@ -65,7 +64,7 @@ def _with_workers(work: Element, count: int) -> Element:
 
 def _replaced(element: Element, old: Element,
               new: Sequence[Element]) -> Element:
-    children: List[Element] = []
+    children: list[Element] = []
     for child in element.children:
         children += new if child is old else [_replaced(child, old, new)]
     return replace(element, children=children)

@@ -6,8 +6,9 @@ known is what was asked for while the workload was built and its adaptors
 were made, wherever in the document, and what COSBench 0.4.2 knew.
 """
 
+from collections.abc import Iterable
 from itertools import islice
-from typing import AbstractSet, Iterable, Optional, Tuple
+from typing import AbstractSet
 
 from cosbench.workload.config import Config
 from cosbench.workload.elements import Element, Findings
@@ -28,14 +29,12 @@ _SPELT = {key.lower(): key for key in OLD}
 _MOST, _LONGEST = 100, 40
 
 
-def warn(findings: Findings, configs: Iterable[Tuple[Element, Config]],
+def warn(findings: Findings, configs: Iterable[tuple[Element, Config]],
          asked: AbstractSet[str]) -> None:
-    """
-    Warn of the keys that nothing asks for, each with the nearest known one.
+    """Warn of the keys that nothing asks for, each with the nearest known one.
 
     A key with a dot in it has a name of the user's behind the dot.
 
-    :param findings: get the warnings
     :param configs: elements, and what stands in their configs
     :param asked: keys that were asked for, in lower case
     """
@@ -49,7 +48,7 @@ def warn(findings: Findings, configs: Iterable[Tuple[Element, Config]],
             is_unknown_key=True)
 
 
-def _nearest(key: str, known: AbstractSet[str]) -> Optional[str]:
+def _nearest(key: str, known: AbstractSet[str]) -> str | None:
     """Return the key that is fewest edits away; None: all are too many."""
     edits, found = min((_edits(key, each), each) for each in known)
     return _SPELT.get(found, found) if edits <= 1 + len(key) // 4 else None

@@ -6,13 +6,25 @@ generate variates from monotone discrete distributions, 1996): a draw costs
 the same for ten ranks and for 10 ** 15, and nothing is summed up before.
 """
 
+from collections.abc import Callable
 from math import exp, expm1, log, log1p
-from typing import Callable
-
-from cosbench.workload.random_source import RandomSource
+from typing import Protocol
 
 #: Below it the quotients of ``_expm1_over`` and ``_log1p_over`` are cut off.
 _SMALL = 1e-8
+
+
+class RandomSource(Protocol):
+    """The part of ``random.Random`` that is used here."""
+
+    def randrange(self, start: int, stop: int | None = None) -> int:
+        """Return an integer from start, or 0, to below the end."""
+
+    def expovariate(self, lambd: float) -> float:
+        """Return a number of the exponential distribution."""
+
+    def random(self) -> float:
+        """Return a number from 0 to below 1."""
 
 
 def _expm1_over(x: float) -> float:
@@ -25,12 +37,10 @@ def _log1p_over(x: float) -> float:
 
 def zipf(ranks: int, exponent: float,
          rng: RandomSource) -> Callable[[], int]:
-    """
-    Return what draws ranks.
+    """Return what draws ranks.
 
     :param ranks: how many there are, at least 1
     :param exponent: more than 0
-    :param rng: the worker's random generator
     :returns: a function that returns a rank, 1 to ``ranks``
     """
     def weight(x: float) -> float:

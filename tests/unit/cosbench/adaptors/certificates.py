@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def make(directory, address='127.0.0.1'):
-    """
-    :param directory: for its file
+    """:param directory: for its file
     :param address: the server that it is for
     :returns: (path of the certificate, the server's SSL context)
     """

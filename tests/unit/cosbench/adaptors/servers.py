@@ -18,8 +18,7 @@ DEADLINE = 30
 
 
 class LoopsCase(unittest.TestCase):
-    """
-    Runs its async tests on asyncio's loop and on uvloop.
+    """Runs its async tests on asyncio's loop and on uvloop.
 
     A test fails, too, if the loop was told of an exception that nobody
     handled.
@@ -34,8 +33,7 @@ class LoopsCase(unittest.TestCase):
 
     @contextmanager
     def fails(self, kind, words=''):
-        """
-        Check that an operation of the block fails.
+        """Check that an operation of the block fails.
 
         :param kind: of the ``OperationError``
         :param words: a pattern of what it says
@@ -110,8 +108,7 @@ def answer(status, body=b'', **headers):
 
 
 class Recorder:
-    """
-    A well-behaved server that keeps what it got.
+    """A well-behaved server that keeps what it got.
 
     :param respond: a function of a ``Request``, also async, that returns
         bytes: the response
@@ -151,8 +148,7 @@ class Recorder:
 
 @asynccontextmanager
 async def listening(serve, tls=None):
-    """
-    :param serve: an async function of reader and writer; the connection
+    """:param serve: an async function of reader and writer; the connection
         is closed after it
     :returns: an async context with the port
     """
@@ -183,8 +179,7 @@ async def listening(serve, tls=None):
 
 @asynccontextmanager
 async def saying(*pieces, then_close=True):
-    """
-    A server that answers whatever head it gets with the pieces.
+    """A server that answers whatever head it gets with the pieces.
 
     :param pieces: bytes, sent one by one
     :param then_close: otherwise it stays silent afterwards
@@ -217,8 +212,7 @@ async def client_of(port, timeout=10, **settings):
 
 @asynccontextmanager
 async def served(respond=lambda request: answer(200), **settings):
-    """
-    :param respond: as of ``Recorder``
+    """:param respond: as of ``Recorder``
     :param settings: of the client
     :returns: an async context with a ``Recorder`` and a client of it
     """
@@ -229,8 +223,7 @@ async def served(respond=lambda request: answer(200), **settings):
 
 @asynccontextmanager
 async def client_to(server, **settings):
-    """
-    :param server: of ``listening`` or ``saying``
+    """:param server: of ``listening`` or ``saying``
     :param settings: of the client
     :returns: an async context with a client of the server
     """

@@ -54,9 +54,10 @@ class TestInstalled(LoopsCase):
                 for method, its in inspect.getmembers(
                         parent, inspect.isfunction):
                     if not method.startswith('_'):
-                        self.assertEqual(
-                            inspect.signature(its),
-                            inspect.signature(getattr(found, method)))
+                        self.assertIn(
+                            str(inspect.signature(getattr(found, method))),
+                            (str(inspect.signature(its)),
+                             '(self, *args, **options)'))
 
     def test_an_entry_point_is_installed_and_loaded(self):
         with self.with_theirs('Theirs', __name__ + ':Theirs'):

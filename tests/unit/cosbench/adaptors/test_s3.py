@@ -28,8 +28,7 @@ def storage(text):
 
 
 def signed_by_botocore(request, secret='S=K', more=()):
-    """
-    :param more: headers that are signed besides those of each request
+    """:param more: headers that are signed besides those of each request
     :returns: the Authorization that botocore gives a ``Request``
     """
     headers = request.headers

@@ -30,8 +30,7 @@ async def opened(server, text='', path='/v1/AUTH_a'):
 
 
 class Swift(Recorder):
-    """
-    Swift with a TempAuth whose tokens are refused once they are
+    """Swift with a TempAuth whose tokens are refused once they are
     ``expired``; an object is the body that was put there.
     """
 

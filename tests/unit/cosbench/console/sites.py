@@ -9,11 +9,10 @@ from aiohttp import CookieJar, FormData, TCPConnector
 from aiohttp.test_utils import TestClient, TestServer
 
 from cosbench.console import site
-from cosbench.console.gate import Gate
-from cosbench.console.lockout import Lockout
-from cosbench.console.sessions import Sessions
+from cosbench.console.gate import Gate, Lockout, Sessions
 from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller
+from cosbench.experiment.hosted import Hosted
 from tests.unit.cosbench import results
 from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.documents import reads
@@ -48,8 +47,11 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
         self.addCleanup(self.archive.close)
         self.clock = Clock()
         self.controller = Controller(self.archive, [])
-        server = TestServer(site.application(self.controller, TOKEN, Gate(
-            TOKEN, Sessions(self.clock), Lockout(self.clock))))
+        self.hosted = Hosted(self.controller, place + '/experiments')
+        self.addAsyncCleanup(self.hosted.close)
+        server = TestServer(site.application(
+            self.controller, TOKEN, self.hosted,
+            Gate(TOKEN, Sessions(self.clock), Lockout(self.clock))))
         await server.start_server(ssl=self.tls)
         self.client = TestClient(
             server, cookie_jar=CookieJar(unsafe=True),
@@ -64,16 +66,13 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
         await self.controller.open()
 
     async def ask(self, method, path, **options):
-        """
-        :returns: (status, text, fields of the header)
-        """
+        """:returns: (status, text, fields of the header)"""
         async with self.client.request(
                 method, path, allow_redirects=False, **options) as answer:
             return answer.status, await answer.text(), answer.headers
 
     async def ask_literally(self, path):
-        """
-        GET a path as it is, with all rights: clients take .. out of it.
+        """GET a path as it is, with all rights: clients take .. out of it.
 
         :returns: (status, text)
         """
@@ -98,9 +97,7 @@ class SiteCase(unittest.IsolatedAsyncioTestCase):
         return await self.ask('POST', '/login', data={'token': token})
 
     async def csrf(self):
-        """
-        :returns: the token in the forms of who has logged in
-        """
+        """:returns: the token in the forms of who has logged in"""
         _, text, _ = await self.ask('GET', '/submit')
         return _CSRF.search(text).group(1)
 

@@ -11,7 +11,7 @@ from unittest import mock
 from aiohttp import web
 from aiohttp.log import server_logger
 
-from cosbench.console import gate, lockout, sessions
+from cosbench.console import gate
 from cosbench.console.site import HEADERS
 from cosbench.driver.secret import client_tls, server_tls
 from cosbench.driver.signed_server import BROKEN
@@ -76,12 +76,12 @@ class TestLogin(SiteCase):
             self.assertNotIn('Set-Cookie', fields)
 
     async def test_who_fails_waits_even_with_the_token(self):
-        for _ in range(lockout.FREE + 1):
+        for _ in range(gate.FREE + 1):
             self.assertEqual(403, (await self.login('wrong'))[0])
         status, text, fields = await self.login()
         self.assertEqual((429, '3'), (status, fields['Retry-After']))
         self.assertIn('wait 2 s', text)
-        self.clock.now += lockout.FIRST
+        self.clock.now += gate.FIRST
         self.assertEqual(303, (await self.login())[0])
         self.assertEqual(403, (await self.login('wrong'))[0])
 
@@ -118,9 +118,9 @@ class TestLogin(SiteCase):
         for each in (before, key):
             await self.refused(each)
         await self.login()
-        self.clock.now += sessions.IDLE - 1
+        self.clock.now += gate.IDLE - 1
         self.assertEqual(200, (await self.ask('GET', '/v1/workloads'))[0])
-        self.clock.now += sessions.IDLE
+        self.clock.now += gate.IDLE
         self.assertEqual(401, (await self.ask('GET', '/v1/workloads'))[0])
 
 
@@ -294,7 +294,7 @@ class TestLockout(unittest.TestCase):
 
     def setUp(self):
         self.now = 0.0
-        self.lockout = lockout.Lockout(lambda: self.now)
+        self.lockout = gate.Lockout(lambda: self.now)
 
     def fail(self, address='10.0.0.1', times=1):
         for _ in range(times):
@@ -302,17 +302,17 @@ class TestLockout(unittest.TestCase):
         return self.lockout.wait(address)
 
     def test_the_wait_doubles_to_its_limit(self):
-        self.assertEqual(0, self.fail(times=lockout.FREE))
+        self.assertEqual(0, self.fail(times=gate.FREE))
         waits = [self.fail() for _ in range(50)]
         self.assertEqual([2, 4, 8, 16], waits[:4])
-        self.assertEqual(lockout.LONGEST, waits[-1])
+        self.assertEqual(gate.LONGEST, waits[-1])
         self.now += 100
-        self.assertEqual(lockout.LONGEST - 100,
+        self.assertEqual(gate.LONGEST - 100,
                          self.lockout.wait('10.0.0.1'))
 
     def test_others_do_not_wait_and_old_failures_are_forgiven(self):
         self.fail(times=9)
-        self.now += lockout.MEMORY + 1
+        self.now += gate.MEMORY + 1
         self.assertEqual(0, self.fail())
         self.fail(times=9)
         self.assertEqual(0, self.lockout.wait('10.0.0.2'))
@@ -327,7 +327,7 @@ class TestLockout(unittest.TestCase):
         self.assertGreater(self.lockout.wait(None), 0)
 
     def test_it_remembers_so_many(self):
-        for number in range(lockout.MOST + 1):
+        for number in range(gate.MOST_ADDRESSES + 1):
             self.fail('10.1.%d.%d' % divmod(number, 256), 9)
         self.assertEqual(0, self.lockout.wait('10.1.0.0'))
         self.assertGreater(self.lockout.wait('10.1.0.1'), 0)
@@ -337,18 +337,18 @@ class TestSessions(unittest.TestCase):
 
     def setUp(self):
         self.now = 0.0
-        self.sessions = sessions.Sessions(lambda: self.now)
+        self.sessions = gate.Sessions(lambda: self.now)
 
     def test_a_used_session_ends_too(self):
         key = self.sessions.open()
-        while self.now < sessions.LIFETIME - 1:
+        while self.now < gate.LIFETIME - 1:
             self.assertTrue(self.sessions.find(key))
-            self.now += sessions.IDLE / 2
-        self.now = sessions.LIFETIME
+            self.now += gate.IDLE / 2
+        self.now = gate.LIFETIME
         self.assertIsNone(self.sessions.find(key))
 
     def test_the_idlest_makes_room(self):
-        keys = [self.sessions.open() for _ in range(sessions.MOST)]
+        keys = [self.sessions.open() for _ in range(gate.MOST_SESSIONS)]
         self.now += 1
         for each in keys[:7] + keys[8:]:
             self.sessions.find(each)

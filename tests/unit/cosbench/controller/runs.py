@@ -22,9 +22,7 @@ def driver(name, cpu_seconds=None):
 
 
 def started(drivers, config=''):
-    """
-    :returns: a ``WorkloadRun`` with a normal work and one of init
-    """
+    """:returns: a ``WorkloadRun`` with a normal work and one of init"""
     text = wrapped(work(READ, 'workers="2" runtime="3" config="%s"'
                         % config),
                    '<work type="init" workers="1" config="%s;containers'
@@ -38,15 +36,12 @@ def started(drivers, config=''):
 
 
 def submitted(run):
-    """
-    :returns: the document of a run, from before it began
-    """
+    """:returns: the document of a run, from before it began"""
     return empty('w1', run.workload, run.context.xml, 1, 9.0, ['first'])
 
 
 def report(count, sequence=1, cpu=10.0, lag=1.0, **more):
-    """
-    :param count: operations that were done, one every 10 ms
+    """:param count: operations that were done, one every 10 ms
     :returns: a report that has all of them
     """
     tally, timeline = Tally(), Timeline(5)
@@ -65,8 +60,7 @@ def report(count, sequence=1, cpu=10.0, lag=1.0, **more):
 
 
 def share(run, of, *reported, **more):
-    """
-    Have a driver report of a work.
+    """Have a driver report of a work.
 
     :param run: the ``WorkRun``
     :param reported: what ``report`` takes, as ``more``

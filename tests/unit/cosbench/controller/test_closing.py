@@ -22,8 +22,7 @@ class TestClosing(SiteCase):
         run.enter(WorkloadState.CANCELLED)
 
     def running(self):
-        """
-        :returns: a context in which workloads run until they are cancelled
+        """:returns: a context in which workloads run until they are cancelled
         """
         case = self
 

@@ -27,8 +27,7 @@ GOOD = {'instance': 'i', 'time': 0.0, 'cpu_seconds': 1.0}
 
 
 class Impostor:
-    """
-    A server that answers each request with what a function returns.
+    """A server that answers each request with what a function returns.
 
     :param answer: a function of the request's nonce that returns bytes,
         after which the connection is closed, or None to say nothing
@@ -76,8 +75,7 @@ def good(nonce):
 
 
 def asked(answer, act, timeout=DEADLINE):
-    """
-    :param act: a coroutine function of the ``Driver``
+    """:param act: a coroutine function of the ``Driver``
     :param timeout: seconds after which the driver is lost
     :returns: (what it returned, how often the server was asked)
     """

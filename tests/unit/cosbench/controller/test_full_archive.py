@@ -20,9 +20,7 @@ REASON = 'No space left on device'
 
 
 def full():
-    """
-    :returns: a context in which no file can be written
-    """
+    """:returns: a context in which no file can be written"""
     return mock.patch.object(os, 'fsync', side_effect=OSError(
         errno.ENOSPC, REASON))
 
@@ -90,9 +88,7 @@ class TestArchive(ArchiveCase):
 class TestController(SiteCase):
 
     async def state(self, run_id):
-        """
-        :returns: as all that tell it do
-        """
+        """:returns: as all that tell it do"""
         one = '/v1/workloads/' + run_id
         listed = json.loads((await self.api('GET', '/v1/workloads'))[1])
         found = {each['state'] for each in listed['workloads']

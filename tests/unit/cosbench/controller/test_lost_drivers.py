@@ -16,7 +16,7 @@ from cosbench.controller.lost_drivers import LostDrivers
 from cosbench.controller.measured import Measured
 from cosbench.controller.work import WorkFailed
 from cosbench.engine.core.mission import Mission
-from cosbench.measure.stragglers import Stragglers
+from cosbench.measure.drivers import Stragglers
 from tests.unit.cosbench.controller import runs
 
 

@@ -164,9 +164,7 @@ class TestArchive(ArchiveCase):
         self.assertIn(self.archive.path(bad['id']), logged.output[0])
 
     def files(self, document):
-        """
-        :returns: name -> bytes of all that is there of a run
-        """
+        """:returns: name -> bytes of all that is there of a run"""
         path, found = self.archive.path(document['id']), {}
         for name in os.listdir(path):
             with open(os.path.join(path, name), 'rb') as stream:

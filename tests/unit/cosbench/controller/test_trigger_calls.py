@@ -25,9 +25,7 @@ MARK = "trap 'echo -$1 >> marks; exit' TERM; echo +$1 >> marks; " \
 
 
 def document(*stages, trigger=''):
-    """
-    :param stages: (trigger, works); no trigger: empty
-    """
+    """:param stages: (trigger, works); no trigger: empty"""
     return '<workload name="n" %s><storage type="mock"/><workflow>%s' \
         '</workflow></workload>' % (_attribute(trigger), ''.join(
             '<workstage name="s" %s>%s</workstage>' % (_attribute(each), text)

@@ -13,8 +13,7 @@ HOLD = "echo $$ > pids; sh -c 'echo $$ >> pids; exec sleep 1000' & wait"
 
 
 class Scripts:
-    """
-    A directory of scripts.
+    """A directory of scripts.
 
     :param case: the test, which removes it
     """

@@ -6,7 +6,7 @@ import unittest
 
 from aiohttp import ClientSession, web
 
-from cosbench.driver.slow_clients import SlowClients
+from cosbench.driver.process import SlowClients
 from tests.waiting import wait_for
 
 #: Seconds of the test's clock.

@@ -16,8 +16,7 @@ DEADLINE = 30
 
 
 class Recorder(Storage):
-    """
-    Keeps each operation as (name, container, object, size).
+    """Keeps each operation as (name, container, object, size).
 
     :param delay: seconds of each operation
     :param refuse: None, or a function of (name, container, object) that
@@ -76,8 +75,7 @@ class Recorder(Storage):
 
 
 def mission(document, **fields):
-    """
-    :returns: (``Mission`` of all workers of a document's only work, unless
+    """:returns: (``Mission`` of all workers of a document's only work, unless
         fields say otherwise; its ``Work``)
     """
     workload = read(document.encode()).workload
@@ -91,8 +89,7 @@ def mission(document, **fields):
 
 def ran(document, storage, files=None, grace=30.0, during=None, clock=None,
         request_log=None, **fields):
-    """
-    Run a mission to its end, in a time that only waits make go on.
+    """Run a mission to its end, in a time that only waits make go on.
 
     :param during: a coroutine function of the ``MissionRun``, or None
     :param clock: a ``VirtualTime``, or None

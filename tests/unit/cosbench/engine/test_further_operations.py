@@ -6,8 +6,8 @@ import time
 import unittest
 from collections import Counter
 
+from cosbench.adaptors import Endpoints
 from cosbench.adaptors.base import OperationError, Transfer
-from cosbench.adaptors.endpoints import Endpoints
 from cosbench.engine import known
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline

@@ -7,8 +7,7 @@ import unittest
 from collections import Counter
 
 from cosbench.adaptors.base import OperationError
-from cosbench.engine.core.mission import Step
-from cosbench.engine.core.mission_states import MissionState
+from cosbench.engine.core.mission import MissionState, Step
 from cosbench.engine.mission_run import MissionRun
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A storage that stands still for a while under a fixed rate: what is measured
+"""A storage that stands still for a while under a fixed rate: what is measured
 from when operations were due is what queueing says, on any number of drivers.
 """
 
@@ -25,8 +24,7 @@ DOCUMENT = wrapped(work(
 
 
 class Stalls(Recorder):
-    """
-    A storage that answers nothing in a span of time.
+    """A storage that answers nothing in a span of time.
 
     :param clock: a ``VirtualTime``
     """
@@ -44,8 +42,7 @@ class Stalls(Recorder):
 
 
 def theory():
-    """
-    Return what each worker's queue does, first come, first served.
+    """Return what each worker's queue does, first come, first served.
 
     :returns: a list of (due, ended), seconds, of what ended in time
     """

@@ -21,8 +21,7 @@ class VirtualTime:
         return self.now
 
     def run(self, coroutine):
-        """
-        Run a coroutine, and all that it starts, in this time.
+        """Run a coroutine, and all that it starts, in this time.
 
         It may start neither threads nor processes that it waits for: their
         time is another one.

@@ -13,9 +13,7 @@ _SHAPE = (.9, 1, 1.1, 1.2, 1.5, 2, 3, 5)
 
 def metrics(mean_ms=5.0, throughput=1000.0, count=1000, failures=0,
             times=None):
-    """
-    :param times: of ``Latency``, from p50 on; None: in the usual shape
-    """
+    """:param times: of ``Latency``, from p50 on; None: in the usual shape"""
     times = Latency(mean_ms, *(times or [mean_ms * each
                                          for each in _SHAPE]))
     return Metrics(
@@ -30,8 +28,7 @@ def run(mean_ms=5.0, operation=READ, limits=(), **more):
 
 
 def noisy(rng, slower, noise, drift=0.0):
-    """
-    :param rng: a ``random.Random``
+    """:param rng: a ``random.Random``
     :param slower: how many times as long all takes
     :param noise: of each figure of a run, as a share
     :param drift: of all runs of this time, as a logarithm

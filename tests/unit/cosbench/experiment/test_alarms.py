@@ -21,9 +21,7 @@ PLAN = plan('base', 'other')
 
 
 def experiment(rng, slower, noise):
-    """
-    :returns: its ``Findings``
-    """
+    """:returns: its ``Findings``"""
     runs, drift = {'base': [], 'other': []}, 0.0
     while True:
         # The storage becomes slower or faster as time goes by.

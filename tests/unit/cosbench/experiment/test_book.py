@@ -8,9 +8,8 @@ import random
 from cosbench.controller.run_store import Archive
 from cosbench.errors import ArchiveError, ConfigError
 from cosbench.experiment.book import Book
-from cosbench.experiment.conduct import RunFailed, conduct
+from cosbench.experiment.conduct import RunFailed, conduct, order, run_seed
 from cosbench.experiment.core.expression import parse
-from cosbench.experiment.core.schedule import order, run_seed
 from cosbench.experiment.findings import Aims
 from cosbench.measure.result import Result
 from tests.unit.cosbench import results
@@ -26,8 +25,7 @@ class Killed(BaseException):
 
 
 class Runner:
-    """
-    Writes generated results into the archive of a book.
+    """Writes generated results into the archive of a book.
 
     :param dies_in: which of its runs it does not come back from
     """

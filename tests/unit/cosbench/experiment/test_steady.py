@@ -5,8 +5,12 @@ import random
 import unittest
 from types import SimpleNamespace
 
-from cosbench.experiment.core.steady import LEAST_INTERVALS, width
-from cosbench.experiment.run_end import UNTOLD, Steady
+from cosbench.experiment.core.steady import (
+    LEAST_INTERVALS,
+    UNTOLD,
+    Steady,
+    width,
+)
 from cosbench.measure.sample import Sample
 from cosbench.measure.timeline import Timeline
 

@@ -9,8 +9,7 @@ from cosbench.measure.tally import Tally
 
 
 def tally():
-    """
-    Ten reads of 1000 bytes that take 1, 2, ... 10 ms, half of that to the
+    """Ten reads of 1000 bytes that take 1, 2, ... 10 ms, half of that to the
     first byte, each due 1 ms before its start; and two that fail.
     """
     made = Tally()

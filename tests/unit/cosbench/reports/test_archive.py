@@ -8,7 +8,7 @@ import stat
 import unittest
 from datetime import timezone
 
-from cosbench.reports import file_names, read_result, tables, write_archive
+from cosbench.reports import archive, read_result, tables, write_archive
 from cosbench.reports.archive import MAX_RESULT
 from swift_lightsync.common.records import RecordError
 from tests.unit.cosbench import results
@@ -39,7 +39,7 @@ class TestArchive(unittest.TestCase):
         self.assertEqual(['run-history.csv', 'w12-small', 'workloads.csv'],
                          sorted(os.listdir(self.above)))
         # What has passwords is for its owner only.
-        for name in (file_names.RESULT, file_names.XML):
+        for name in (archive.RESULT, archive.XML):
             mode = os.stat(os.path.join(self.directory, name)).st_mode
             self.assertEqual(0o600, stat.S_IMODE(mode), name)
 
@@ -87,10 +87,10 @@ class TestArchive(unittest.TestCase):
 
     def test_the_document_comes_back(self):
         self.write()
-        with open(os.path.join(self.directory, file_names.RESULT)) as source:
+        with open(os.path.join(self.directory, archive.RESULT)) as source:
             self.assertEqual(results.tiny(), json.load(source))
         for path in (self.directory,
-                     os.path.join(self.directory, file_names.RESULT)):
+                     os.path.join(self.directory, archive.RESULT)):
             self.assertEqual('w12', read_result(path).id)
 
     def test_names_cannot_leave_the_directory(self):
@@ -103,7 +103,7 @@ class TestArchive(unittest.TestCase):
              '_s1.csv', 'report.html', 'result.json', 's2-main.csv',
              's3-delay.csv'], sorted(os.listdir(self.directory)))
         self.assertLessEqual(
-            len((file_names.safe('\u20ac' * 200) + '-rt-histogram.csv.part')
+            len((archive.safe('\u20ac' * 200) + '-rt-histogram.csv.part')
                 .encode()), 255)
 
     def test_a_document_that_is_none_leaves_nothing(self):
@@ -112,7 +112,7 @@ class TestArchive(unittest.TestCase):
         self.assertEqual([], os.listdir(self.above))
 
     def test_a_history_that_is_no_text_is_named_and_kept(self):
-        path = os.path.join(self.above, file_names.RUN_HISTORY)
+        path = os.path.join(self.above, archive.RUN_HISTORY)
         with open(path, 'wb') as out:
             out.write(b'\xff\xfe\xff')
         with self.assertRaisesRegex(RecordError, path):

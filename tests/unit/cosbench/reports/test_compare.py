@@ -105,16 +105,12 @@ class TestBootstrap(unittest.TestCase):
 
 
 def pair(first, second, *more):
-    """
-    :returns: the ``Comparison`` of two single runs
-    """
+    """:returns: the ``Comparison`` of two single runs"""
     return compare([first], [second], *more)
 
 
 def rows(found):
-    """
-    :returns: figure -> row, of the only operation
-    """
+    """:returns: figure -> row, of the only operation"""
     return {row.figure: row for row in found.rows}
 
 

@@ -12,7 +12,6 @@ from cosbench.reports.ramp import WORKERS, past_peak, ramps
 from cosbench.reports.ramp_views import (
     as_json,
     as_page,
-    as_page_of_many,
     as_text,
     summary,
 )
@@ -131,16 +130,6 @@ class TestViews(unittest.TestCase):
                 for row in page.iter('tr')]
         self.assertIn(['80', '120', '120 KB', '40', '40', '40', '100%', '1',
                        'peak'], rows)
-
-    def test_systems_are_in_one_plot(self):
-        page = html.document_fromstring(as_page_of_many({
-            '<3> nodes': [found(CURVE)], '5 nodes': [found(CURVE[:4])]}))
-        rates, times = page.iter('svg')
-        self.assertEqual(['<3> nodes', '5 nodes'], [
-            each.text for each in rates.iter('text')
-            if 'nodes' in each.text])
-        self.assertEqual(4, len([each for each in times.iter('path')
-                                 if 'h22' not in each.get('d')]))
 
     def test_json_has_the_steps(self):
         document = json.loads(json.dumps(as_json([found(CURVE)]),

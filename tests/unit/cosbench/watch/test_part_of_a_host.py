@@ -7,7 +7,7 @@ import unittest
 
 from cosbench.errors import ConfigError
 from cosbench.watch import agent
-from cosbench.watch.control_group import ControlGroup
+from cosbench.watch.agent import ControlGroup
 from cosbench.watch.core.node_figures import Look, point
 from cosbench.watch.core.server_timings import ServerTimings
 from swift_lightsync.common.openmetrics import exposition, parse

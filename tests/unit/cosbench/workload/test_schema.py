@@ -66,8 +66,7 @@ WARNED = (
 
 
 def is_valid(text):
-    """
-    :param text: a document
+    """:param text: a document
     :returns: whether the schema takes it
     """
     document = etree.fromstring(escaped(re.sub(r'^<\?.*?\?>', '', text)))

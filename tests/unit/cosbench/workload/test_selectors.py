@@ -10,6 +10,7 @@ from math import sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cosbench.engine.core.choices import disjoint, walk
 from cosbench.errors import ConfigError
 from cosbench.workload.division import Share
 from cosbench.workload.selector_text import parse, parse_sizes
@@ -24,7 +25,6 @@ from cosbench.workload.selectors import (
     Uniform,
     Zipf,
 )
-from cosbench.workload.walking import disjoint, walk
 
 DRAWS = 20000
 
@@ -40,8 +40,7 @@ def drawn(text, number, seed=1, share=None, shared=None):
 
 
 def chi_square(found, expected):
-    """
-    :param found: the number of each outcome
+    """:param found: the number of each outcome
     :param expected: the probability of each
     :returns: (the statistic, what it exceeds once in 1,000 times)
     """

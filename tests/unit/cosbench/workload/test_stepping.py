@@ -3,8 +3,7 @@
 
 import unittest
 
-from cosbench.document.reader import parse, portable, read
-from cosbench.document.writer import text
+from cosbench.document.reader import parse, portable, read, text
 from cosbench.errors import ConfigError
 from cosbench.workload.elements import Element
 from cosbench.workload.inheritance import Adaptors

@@ -21,9 +21,7 @@ S3 = 'endpoint=http://127.0.0.1:1;accesskey=a;secretkey=b'
 
 
 def unknown(text):
-    """
-    :returns: what is said of each key, without the words that all have
-    """
+    """:returns: what is said of each key, without the words that all have"""
     words = 'config: nothing asks for the key '
     found = [each for each in read(
         text.encode(), adaptors.installed()).warnings if each.is_unknown_key]

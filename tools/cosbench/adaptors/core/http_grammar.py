@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grammar of a response of HTTP/1.1, as far as it is read: RFC 9112."""
+"""The grammar of a response of HTTP/1.1, as far as it is read: RFC 9112.
+
+The headers of a request are written in it, too.
+"""
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from cosbench.adaptors.core.operation_errors import OperationError
 
 _STATUS = rb'HTTP/1\.([01]) ([1-9]\d\d)(?: [^\r\n\0]*)?'
 _NAME = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -27,3 +34,33 @@ LENGTH_NAME = 14
 TRAILERS = re.compile(rb'(?:' + _FIELD + rb'\r\n)*')
 LENGTH_VALUE = re.compile(rb'\d{1,18}')
 CHUNK = re.compile(rb'([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?')
+_VALUE = re.compile(r'[^\r\n\0]*')
+#: What an event loop or a parser hands on without copying it.
+Data = bytes | memoryview
+
+
+def header_lines(pairs: Iterable[tuple[str, str]]) -> bytes:
+    """Write headers.
+
+    :param pairs: (name, value) texts
+    :returns: the lines of a head
+    :raises ValueError: if a value could be more than one line
+    """
+    for name, value in pairs:
+        if not _VALUE.fullmatch(value):
+            raise ValueError('header %s must be one line' % name)
+    return ''.join('%s: %s\r\n' % pair for pair in pairs).encode('utf8')
+
+
+def wrong(what: str, data: Data = b'') -> OperationError:
+    shown = ': %r' % bytes(data[:60]) if data else ''
+    return OperationError('protocol', what + shown)
+
+
+@lru_cache(maxsize=256)
+def status_of(line: bytes) -> tuple[int, bool]:
+    """Return what a status line says: the status, and whether it is 1.1."""
+    match = STATUS_LINE.fullmatch(line)
+    if match is None:
+        raise wrong('no status line', line)
+    return int(match[2]), match[1] == b'1'

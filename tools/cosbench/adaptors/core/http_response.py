@@ -6,8 +6,7 @@ in two ways: bare line feeds, folded lines, two lengths, a length beside
 chunks, transfer codings other than chunked.
 """
 
-from functools import lru_cache
-from typing import Callable, Dict, List, Optional, Tuple, Union
+from collections.abc import Callable
 
 from cosbench.adaptors.core.http_grammar import (
     BREAKS,
@@ -15,8 +14,10 @@ from cosbench.adaptors.core.http_grammar import (
     FRAMING,
     LENGTH_NAME,
     LENGTH_VALUE,
-    STATUS_LINE,
     TRAILERS,
+    Data,
+    status_of,
+    wrong,
 )
 from cosbench.adaptors.core.operation_errors import OperationError
 
@@ -31,27 +32,9 @@ MAX_EXCERPT = 2 ** 11
 #: How a body ends.
 _NONE, _LENGTH, _CHUNKED, _UNTIL_EOF = range(4)
 
-#: What an event loop or a parser hands on without copying it.
-Data = Union[bytes, memoryview]
-
-
-def _wrong(what: str, data: Data = b'') -> OperationError:
-    shown = ': %r' % bytes(data[:60]) if data else ''
-    return OperationError('protocol', what + shown)
-
-
-@lru_cache(maxsize=256)
-def _status(line: bytes) -> Tuple[int, bool]:
-    """Return what a status line says: the status, and whether it is 1.1."""
-    match = STATUS_LINE.fullmatch(line)
-    if match is None:
-        raise _wrong('no status line', line)
-    return int(match[2]), match[1] == b'1'
-
 
 class Response:
-    """
-    One response: ``feed`` what comes until ``complete``.
+    """One response: ``feed`` what comes until ``complete``.
 
     ``status`` is 0 until the final head is there. ``size`` counts the bytes
     of the body without its framing.
@@ -66,7 +49,7 @@ class Response:
                  '_trailers', '_unread')
 
     def __init__(self, bodiless: bool = False,
-                 sink: Optional[Callable[[Data], object]] = None) -> None:
+                 sink: Callable[[Data], object] | None = None) -> None:
         self.status = 0
         self.size = 0
         self.complete = False
@@ -87,8 +70,7 @@ class Response:
         self._trailers = self._unread = False
 
     def feed(self, data: bytes) -> None:
-        """
-        Take what the server has sent.
+        """Take what the server has sent.
 
         :param data: bytes, not empty
         :raises OperationError: if they cannot be a response
@@ -114,8 +96,7 @@ class Response:
             self._body(data[place:] if place else data)
 
     def eof(self) -> None:
-        """
-        Take notice that the server closes.
+        """Take notice that the server closes.
 
         :raises OperationError: if the response was not complete
         """
@@ -143,7 +124,7 @@ class Response:
             end = data.find(b'\r\n\r\n', place, place + MAX_HEAD)
             if end < 0:
                 if len(data) - place >= MAX_HEAD:
-                    raise _wrong('a head of more than %d bytes' % MAX_HEAD)
+                    raise wrong('a head of more than %d bytes' % MAX_HEAD)
                 self._buffer = data[place:]
                 break
             self._parse(data[place:end])
@@ -151,9 +132,9 @@ class Response:
         return place
 
     @property
-    def headers(self) -> Dict[bytes, bytes]:
+    def headers(self) -> dict[bytes, bytes]:
         """All headers in a new dict, by names in lower case."""
-        found: Dict[bytes, bytes] = {}
+        found: dict[bytes, bytes] = {}
         # Few responses are asked for them: they are not parsed before.
         for line in self._head.split(b'\r\n')[1:]:
             name, _, value = line.partition(b':')
@@ -164,16 +145,16 @@ class Response:
 
     def _parse(self, head: bytes) -> None:
         end = head.find(b'\r\n')
-        status, persistent = _status(head if end < 0 else head[:end])
+        status, persistent = status_of(head if end < 0 else head[:end])
         found = FRAMING.findall(head)
         # Each break is an end of a line, and behind each there is a header.
         if len(head.translate(None, BREAKS)) + 2 * head.count(b'\r\n') != \
                 len(head) or (b'', b'') in found:
-            raise _wrong('a malformed header', head[end + 2:])
+            raise wrong('a malformed header', head[end + 2:])
         if status < 200:
             self._interim += 1
             if status == 101 or self._interim > MAX_INTERIM:
-                raise _wrong('an unexpected response', head)
+                raise wrong('an unexpected response', head)
             return
         self._head = head
         if len(found) == 1 and len(found[0][0]) == LENGTH_NAME and \
@@ -189,7 +170,7 @@ class Response:
         self._frame(found, status, persistent)
         self.status = status
 
-    def _frame(self, found: List[Tuple[bytes, bytes]], status: int,
+    def _frame(self, found: list[tuple[bytes, bytes]], status: int,
                persistent: bool) -> None:
         """Find how the body ends, and whether the connection can go on."""
         framing = {b'connection': b''}
@@ -198,16 +179,16 @@ class Response:
             if name == b'connection':
                 framing[name] += b',' + value
             elif framing.setdefault(name, value) != value:
-                raise _wrong('two of the header', name)
+                raise wrong('two of the header', name)
         get, options = framing.get, framing[b'connection']
         self.reusable = b'close' not in options and (
             persistent or b'keep-alive' in options)
         coding, length = get(b'transfer-encoding'), get(b'content-length')
         if length is not None and (
                 coding is not None or not LENGTH_VALUE.fullmatch(length)):
-            raise _wrong('Content-Length', length)
+            raise wrong('Content-Length', length)
         if coding is not None and (coding != b'chunked' or not persistent):
-            raise _wrong('Transfer-Encoding', coding)
+            raise wrong('Transfer-Encoding', coding)
         self._left = 0
         if self._bodiless or status in (204, 304):
             self.complete = True
@@ -255,7 +236,7 @@ class Response:
             elif self._left:
                 if not b'\r\n'[2 - self._left:].startswith(
                         data[place:place + self._left]):
-                    raise _wrong('a chunk that is longer than its size',
+                    raise wrong('a chunk that is longer than its size',
                                  data[place:])
                 taken = min(self._left, end - place)
                 self._left -= taken
@@ -270,8 +251,7 @@ class Response:
             self.reusable = False
 
     def _line(self, data: bytes, place: int) -> int:
-        """
-        Take the line that begins a chunk, or all trailers.
+        """Take the line that begins a chunk, or all trailers.
 
         :returns: the place after it; -1 if it is not all there
         """
@@ -280,12 +260,12 @@ class Response:
         end = data.find(b'\r\n', place, place + MAX_LINE)
         if end < 0:
             if len(data) - place >= MAX_LINE:
-                raise _wrong('a size of a chunk of more than %d bytes'
+                raise wrong('a size of a chunk of more than %d bytes'
                              % MAX_LINE)
             return -1
         match = CHUNK.fullmatch(data, place, end)
         if match is None:
-            raise _wrong('no size of a chunk', data[place:end])
+            raise wrong('no size of a chunk', data[place:end])
         size = int(match[1], 16)
         self._trailers = not size
         self._left = size + 2 if size else 0
@@ -298,9 +278,9 @@ class Response:
         end = data.find(b'\r\n\r\n', place, place + MAX_HEAD)
         if end < 0:
             if len(data) - place >= MAX_HEAD:
-                raise _wrong('trailers of more than %d bytes' % MAX_HEAD)
+                raise wrong('trailers of more than %d bytes' % MAX_HEAD)
             return -1
         if TRAILERS.fullmatch(data, place, end + 2) is None:
-            raise _wrong('a malformed trailer', data[place:end])
+            raise wrong('a malformed trailer', data[place:end])
         self.complete = True
         return end + 4

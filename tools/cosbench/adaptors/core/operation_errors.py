@@ -17,8 +17,7 @@ KINDS = {
 
 
 class OperationError(Exception):
-    """
-    An operation that failed.
+    """An operation that failed.
 
     :param kind: ``http NNN`` or one of ``KINDS``
     :param reason: one line for a log

@@ -7,9 +7,9 @@ as a document: whatever it has in it, nothing expands.
 
 import re
 from base64 import b64encode
+from collections.abc import Iterable, Sequence
 from hashlib import md5
 from html import escape, unescape
-from typing import Iterable, List, Sequence
 
 from cosbench.adaptors.core.operation_errors import OperationError
 
@@ -42,10 +42,8 @@ def digest(data: bytes) -> str:
 
 
 def completion(etags: Sequence[str]) -> bytes:
-    """
-    Return the body that makes one object of the parts of an upload.
+    """Return the body that makes one object of the parts of an upload.
 
-    :param etags: of the parts, in order
     :returns: XML
     """
     return ('<CompleteMultipartUpload %s>%s</CompleteMultipartUpload>' % (
@@ -56,10 +54,8 @@ def completion(etags: Sequence[str]) -> bytes:
 
 
 def check_no_error(data: bytes) -> None:
-    """
-    Check an answer 200 that may have an error in its body.
+    """Check an answer 200 that may have an error in its body.
 
-    :param data: the body
     :raises OperationError: ``partial``, if it has
     """
     if _ERROR.search(data):
@@ -68,11 +64,8 @@ def check_no_error(data: bytes) -> None:
 
 
 def upload_of(data: bytes) -> str:
-    """
-    Return the id of an upload that began.
+    """Return the id of an upload that began.
 
-    :param data: the answer's body
-    :returns: the id
     :raises OperationError: if there is none
     """
     found = _UPLOAD.search(data)
@@ -81,12 +74,9 @@ def upload_of(data: bytes) -> str:
     return unescape(found[1].decode('utf8', 'replace'))
 
 
-def versions_of(data: bytes, name: str) -> List[str]:
-    """
-    Return the ids of the versions of an object that have content.
+def versions_of(data: bytes, name: str) -> list[str]:
+    """Return the ids of the versions of an object that have content.
 
-    :param data: a listing of versions
-    :param name: of the object
     :returns: ids, in the order of the listing
     """
     ids = []

@@ -5,9 +5,10 @@ As S3 has it: the path is quoted once, and not normalised.
 """
 
 import hmac
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import Iterable, NamedTuple, Sequence, Tuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 ALGORITHM = 'AWS4-HMAC-SHA256'
@@ -25,9 +26,8 @@ class Scope(NamedTuple):
     service: str = 's3'
 
 
-def query_string(pairs: Iterable[Tuple[str, str]]) -> str:
-    """
-    Return a query in the one order and quoting that can be signed.
+def query_string(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return a query in the one order and quoting that can be signed.
 
     :param pairs: (name, value) texts
     :returns: the query, without a question mark
@@ -50,8 +50,7 @@ def _key(scope: Scope, day: str) -> bytes:
 
 
 class Signer:
-    """
-    Signs requests that have the same headers, within a second.
+    """Signs requests that have the same headers, within a second.
 
     :param scope: who signs, and for what
     :param headers: those that are signed: (name in lower case, value),
@@ -60,7 +59,7 @@ class Signer:
     :param stamp: the time, ``YYYYMMDDTHHMMSSZ``
     """
 
-    def __init__(self, scope: Scope, headers: Sequence[Tuple[str, str]],
+    def __init__(self, scope: Scope, headers: Sequence[tuple[str, str]],
                  payload: str, stamp: str) -> None:
         names = ';'.join(name for name, _ in headers)
         lines = ''.join('%s:%s\n' % (name, ' '.join(value.split()))
@@ -76,8 +75,7 @@ class Signer:
             ALGORITHM, scope.access_key, place, names)
 
     def authorization(self, method: str, path: str, query: str) -> str:
-        """
-        Sign a request.
+        """Sign a request.
 
         :param method: such as ``GET``
         :param path: quoted, as in the request

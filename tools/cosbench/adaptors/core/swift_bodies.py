@@ -2,7 +2,8 @@
 """The bodies of Swift's requests and answers that say more than an object."""
 
 import json
-from typing import Any, Iterable, List, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from cosbench.adaptors.core.operation_errors import OperationError
@@ -29,10 +30,8 @@ def names_to_delete(container: str, names: Iterable[str]) -> bytes:
 
 
 def check_deleted(data: bytes, wanted: int) -> None:
-    """
-    Check that a bulk delete left nothing.
+    """Check that a bulk delete left nothing.
 
-    :param data: the answer's body
     :param wanted: how many names were sent
     :raises OperationError: ``partial``, if something was not deleted
     """
@@ -46,12 +45,9 @@ def check_deleted(data: bytes, wanted: int) -> None:
             done[0], wanted, status, str(errors)[:200]))
 
 
-def versions_of(data: bytes, name: str) -> List[str]:
-    """
-    Return the ids of the versions of an object that have content.
+def versions_of(data: bytes, name: str) -> list[str]:
+    """Return the ids of the versions of an object that have content.
 
-    :param data: a listing of versions
-    :param name: of the object
     :returns: ids, in the order of the listing
     """
     return [each['version_id'] for each in _parsed(data, list)
@@ -60,18 +56,16 @@ def versions_of(data: bytes, name: str) -> List[str]:
             and not str(each.get('content_type')).startswith(_MARKER)]
 
 
-def names_of(data: bytes) -> List[str]:
+def names_of(data: bytes) -> list[str]:
     """Return the names that a listing of a container has."""
     return [each['name'] for each in _parsed(data, list)
             if isinstance(each, dict) and isinstance(each.get('name'), str)]
 
 
 def manifest(container: str,
-             segments: Sequence[Tuple[str, str, int]]) -> bytes:
-    """
-    Return the manifest of a static large object.
+             segments: Sequence[tuple[str, str, int]]) -> bytes:
+    """Return the manifest of a static large object.
 
-    :param container: of the segments
     :param segments: name, ETag, bytes of each
     :returns: JSON
     """

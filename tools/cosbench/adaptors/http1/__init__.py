@@ -12,7 +12,7 @@ What is not valid HTTP/1.1 (RFC 9112) is an error, as a benchmark that
 guesses measures something else.
 """
 
-from cosbench.adaptors.core.header_lines import header_lines
+from cosbench.adaptors.core.http_grammar import header_lines
 from cosbench.adaptors.core.http_response import Response
 from cosbench.adaptors.http1.client import Client
 from cosbench.adaptors.http1.url import Url, parse_url

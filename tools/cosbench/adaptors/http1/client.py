@@ -16,11 +16,10 @@ import re
 import ssl
 from typing import Any
 
-from cosbench.adaptors.core.header_lines import header_lines
+from cosbench.adaptors.core.http_grammar import header_lines
 from cosbench.adaptors.core.http_response import Response
 from cosbench.adaptors.core.operation_errors import OperationError
-from cosbench.adaptors.http1.clock import clock
-from cosbench.adaptors.http1.connection import Connection
+from cosbench.adaptors.http1.connection import Connection, clock
 
 #: Seconds after which a connection that nobody uses is closed.
 IDLE = 30
@@ -32,8 +31,7 @@ _TARGET = re.compile(rb'[!-~]+')
 
 
 class Client:
-    """
-    Belongs to the event loop that its first request runs on.
+    """Belongs to the event loop that its first request runs on.
 
     :param url: a ``Url``; its path is of no importance
     :param timeout: seconds without a byte, and for a connection; 0: no
@@ -61,8 +59,7 @@ class Client:
 
     async def request(self, method, target, headers=b'', body=None,
                       sink=None):
-        """
-        Send a request, and wait for its response.
+        """Send a request, and wait for its response.
 
         :param method: bytes
         :param target: bytes: path and query, quoted

@@ -7,18 +7,17 @@ is not sent, and the connection not used again.
 """
 
 import asyncio
+import time
 from typing import Any
 
 from cosbench.adaptors.core.operation_errors import OperationError
-from cosbench.adaptors.http1.clock import clock
 
 _CHUNK_END = b'\r\n'
 _LAST_CHUNK = b'0\r\n\r\n'
 
 
 class Connection(asyncio.Protocol):
-    """
-    A connection, as the event loop sees it.
+    """A connection, as the event loop sees it.
 
     :param on_close: called with this one when it is closed
     """
@@ -47,8 +46,7 @@ class Connection(asyncio.Protocol):
         return self._waiter is not None
 
     async def exchange(self, head, body, response):
-        """
-        Send a request, and feed the response until it is complete.
+        """Send a request, and feed the response until it is complete.
 
         :param head: bytes
         :param body: None, or blocks as ``Storage.put`` has them
@@ -181,3 +179,8 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self):
         self._wake()
+
+
+#: Seconds. Not the event loop's clock: uvloop's stands still during an
+#: iteration and counts milliseconds.
+clock = time.monotonic

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a server is."""
+"""Where a server is, and whether it is trusted."""
 
 import re
+import ssl
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -34,12 +35,10 @@ class Url(NamedTuple):
 
 
 def parse_url(key, text):
-    """
-    Parse the URL of a server.
+    """Parse the URL of a server.
 
     :param key: the setting, for the error
     :param text: a URL
-    :returns: a ``Url``
     :raises ConfigError: if it is none of http or https, or has more than
         a host, a port and a path
     """
@@ -57,3 +56,26 @@ def parse_url(key, text):
             parts.query or parts.fragment:
         raise ConfigError.of(key, text, _ALLOWED)
     return Url(parts.scheme, host, port or PORTS[parts.scheme], path)
+
+
+def trust(scheme, authorities=None, verify=True):
+    """Return what checks the certificates of a server.
+
+    :param scheme: of the server's URL
+    :param authorities: a PEM file with certificates that are trusted, also
+        a self-signed one of the server; None: those of the system
+    :param verify: False: any certificate is as good
+    :returns: an SSL context, or None for plain HTTP
+    :raises ConfigError: if the file has no certificates
+    """
+    if scheme != 'https':
+        return None
+    try:
+        context = ssl.create_default_context(cafile=authorities)
+    except (OSError, ssl.SSLError) as err:
+        raise ConfigError('cacert=%r: must be a PEM file with certificates '
+                          '(%s)' % (authorities, err)) from None
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

@@ -2,16 +2,11 @@
 """Which driver gets which workers of a work, and what a lost one leaves."""
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from re import Match
 from typing import (
-    Callable,
-    Iterable,
-    List,
-    Match,
-    Optional,
     Protocol,
-    Sequence,
-    Tuple,
     TypeVar,
 )
 
@@ -54,9 +49,8 @@ _D = TypeVar('_D', bound=_HasAddress)
 _T = TypeVar('_T')
 
 
-def addresses(texts: Iterable[str]) -> Tuple[Address, ...]:
-    """
-    Return the driver processes that a command line names.
+def addresses(texts: Iterable[str]) -> tuple[Address, ...]:
+    """Return the driver processes that a command line names.
 
     :param texts: of the form ``FORM``; without a name the nth is called
         ``drivern``
@@ -64,7 +58,7 @@ def addresses(texts: Iterable[str]) -> Tuple[Address, ...]:
         ``name-2``, ...
     :raises ConfigError: for what is malformed, or named twice
     """
-    found: List[Address] = []
+    found: list[Address] = []
     for number, text in enumerate(texts, 1):
         match = _ADDRESS.fullmatch(text)
         if match is None:
@@ -79,7 +73,7 @@ def addresses(texts: Iterable[str]) -> Tuple[Address, ...]:
 
 
 def _processes(text: str, match: Match[str],
-               group: str) -> List[Address]:
+               group: str) -> list[Address]:
     first = int(match['first'])
     last = int(match['last'] or first)
     if not 1 <= first <= last <= 65535 or last - first >= MAX_DRIVERS:
@@ -92,12 +86,10 @@ def _processes(text: str, match: Match[str],
                     url + str(port)) for port in range(first, last + 1)]
 
 
-def eligible(work: Work, drivers: Iterable[_D]) -> List[_D]:
-    """
-    Return the drivers that may have workers of a work.
+def eligible(work: Work, drivers: Iterable[_D]) -> list[_D]:
+    """Return the drivers that may have workers of a work.
 
     :param work: which may be pinned to a driver
-    :param drivers: all that answer
     :returns: some of them, or all
     """
     pinned = work.driver
@@ -106,9 +98,8 @@ def eligible(work: Work, drivers: Iterable[_D]) -> List[_D]:
 
 
 def shares(first: int, count: int, drivers: Sequence[_T],
-           turn: int = 0) -> List[Tuple[_T, int, int]]:
-    """
-    Share workers out to drivers.
+           turn: int = 0) -> list[tuple[_T, int, int]]:
+    """Share workers out to drivers.
 
     :param first: the first of the workers
     :param count: how many workers
@@ -135,17 +126,13 @@ class Progress:
 
 
 def inherited(mission: Mission, work: Work, progress: Progress,
-              elapsed: float) -> Optional[Mission]:
-    """
-    Return what others must do of a mission whose driver was lost.
+              elapsed: float) -> Mission | None:
+    """Return what others must do of a mission whose driver was lost.
 
     A special work's share is done anew, since which of it was done is not
     known and doing it twice does no harm. A normal work goes on for the
     time and with the quotas that are left.
 
-    :param mission: of the lost driver
-    :param work: that it is of
-    :param progress: what the driver had reported
     :param elapsed: seconds of the work's time that are over
     :returns: a mission to be shared; None: nothing is left
     """
@@ -165,17 +152,16 @@ def inherited(mission: Mission, work: Work, progress: Progress,
                    volume=volume)
 
 
-def _left(own: Optional[int], total: int, work: Work, mission: Mission,
-          used: int) -> Optional[int]:
+def _left(own: int | None, total: int, work: Work, mission: Mission,
+          used: int) -> int | None:
     if own is not None:
         return max(0, own - used)
     return remaining(total, work.workers, mission.first, mission.count, used)
 
 
 def split(mission: Mission, drivers: Sequence[_D], turn: int,
-          name: Callable[[_D], str]) -> List[Tuple[_D, Mission]]:
-    """
-    Split a mission over drivers.
+          name: Callable[[_D], str]) -> list[tuple[_D, Mission]]:
+    """Split a mission over drivers.
 
     :param mission: all of it is done by others
     :param drivers: at least one
@@ -183,7 +169,7 @@ def split(mission: Mission, drivers: Sequence[_D], turn: int,
     :param name: a function that returns a new id for a driver's mission
     :returns: each driver that gets workers, with its own mission
     """
-    parts: List[Tuple[_D, Mission]] = []
+    parts: list[tuple[_D, Mission]] = []
     used = 0
     for driver, first, count in shares(
             mission.first, mission.count, drivers, turn):
@@ -196,8 +182,8 @@ def split(mission: Mission, drivers: Sequence[_D], turn: int,
     return parts
 
 
-def _portion(total: Optional[int], workers: int, begin: int,
-             count: int) -> Optional[int]:
+def _portion(total: int | None, workers: int, begin: int,
+             count: int) -> int | None:
     if total is None:
         return None
     return sum(division.part(total, workers, index)[1]

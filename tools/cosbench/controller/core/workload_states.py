@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of workloads and stages, as COSBench names them."""
+"""The states of workloads and stages, as COSBench names them; policies."""
 
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -59,3 +60,18 @@ class OnLoss(Enum):
     FAIL = 'fail'
     #: Other drivers take its workers over; the result says so.
     REDISTRIBUTE = 'redistribute'
+
+
+#: Seconds between two saves of a run that goes on.
+SAVE_PERIOD = 5.0
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Options of a controller; times are in seconds."""
+
+    on_loss: OnLoss = OnLoss.FAIL
+    #: Without a word of the controller for so long drivers stop.
+    lease: float = 60.0
+    #: Between two saves.
+    save_period: float = SAVE_PERIOD

@@ -9,35 +9,24 @@ order in which the workers come.
 """
 
 import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import (
-    Callable,
-    Dict,
-    Iterator,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
 
 from cosbench.workload.division import Share
 from cosbench.workload.model import Division, Names, Operation, OperationType
-from cosbench.workload.random_source import RandomSource
 from cosbench.workload.requests import Piece
 from cosbench.workload.selectors import Picker, Selector, Sizes, uniform
-from cosbench.workload.walking import walk
+from cosbench.workload.zipf import RandomSource
 
 #: First and last byte of a range, or None; the number of a part, or None.
-PieceOf = Tuple[Optional[Tuple[int, int]], Optional[int]]
+PieceOf = tuple[tuple[int, int] | None, int | None]
 #: The special works whose operations go through containers only.
 WALKS_CONTAINERS = (OperationType.INIT, OperationType.DISPOSE)
 
 
-def seed_of(seed: int, *place: Union[int, str]) -> int:
-    """
-    Return the seed of one of many random generators.
+def seed_of(seed: int, *place: int | str) -> int:
+    """Return the seed of one of many random generators.
 
-    :param seed: of the workload
     :param place: what tells one generator from another
     :returns: an int for ``random.Random``
     """
@@ -47,11 +36,9 @@ def seed_of(seed: int, *place: Union[int, str]) -> int:
 
 
 def chooser(operations: Sequence[Operation], rng: RandomSource) -> Picker:
-    """
-    Return what chooses among operations by their ratios.
+    """Return what chooses among operations by their ratios.
 
     :param operations: their ratios sum to 100
-    :param rng: the worker's random generator
     :returns: a function that returns the index of the next operation
     """
     table = [index for index, operation in enumerate(operations)
@@ -66,13 +53,11 @@ class Counters:
     """The counters that the workers of a mission share."""
 
     def __init__(self) -> None:
-        self._counters: Dict[Tuple[str, str], Iterator[int]] = {}
+        self._counters: dict[tuple[str, str], Iterator[int]] = {}
 
     def get(self, operation: Operation, key: str) -> Iterator[int]:
-        """
-        Return a counter, which is made when it is first asked for.
+        """Return a counter, which is made when it is first asked for.
 
-        :param operation: whose counter it is
         :param key: what is counted, such as ``sizes``
         :returns: an iterator over 0, 1, 2, ...
         """
@@ -80,8 +65,7 @@ class Counters:
 
 
 class Choices:
-    """
-    What one worker chooses for one of its operations.
+    """What one worker chooses for one of its operations.
 
     ``container()`` and ``object()`` return names, ``size()`` returns bytes,
     ``piece()`` a ``PieceOf``; each is None where the operation has no such
@@ -107,10 +91,10 @@ class Choices:
             rng, counters.get(operation, 'sizes'))
         self.piece = operation.piece and self._pieces(operation.piece)
         #: Returns the path of a file, for filewrite; set by who knows them.
-        self.path: Optional[Callable[[], str]] = None
+        self.path: Callable[[], str] | None = None
 
-    def _names(self, key: str, names: Optional[Names],
-               division: Division) -> Optional[Callable[[], str]]:
+    def _names(self, key: str, names: Names | None,
+               division: Division) -> Callable[[], str] | None:
         if names is None:
             return None
         name = names.name
@@ -120,7 +104,7 @@ class Choices:
         return lambda: name(pick())
 
     def _pieces(self, piece: Piece) -> Callable[[], PieceOf]:
-        def picker(of: Union[Selector, Sizes], key: str) -> Picker:
+        def picker(of: Selector | Sizes, key: str) -> Picker:
             return of.picker(self._rng, self._counters.get(
                 self._operation, key))
         if piece.part is not None:
@@ -137,12 +121,9 @@ class Choices:
 
 
 def targets(operation: Operation,
-            share: Share) -> Iterator[Tuple[str, Optional[str]]]:
-    """
-    Yield what one worker of a special work goes through, each thing once.
+            share: Share) -> Iterator[tuple[str, str | None]]:
+    """Yield what one worker of a special work goes through, each thing once.
 
-    :param operation: of a special work
-    :param share: the worker's share
     :returns: (container, object) names; the object is None where the
         operation is one on containers
     """
@@ -162,3 +143,32 @@ def targets(operation: Operation,
 def _numbers(selector: Selector, share: Share) -> Iterator[int]:
     for span in walk(selector, share):
         yield from span
+
+
+def walk(selector: Selector, share: Share) -> tuple[range, ...]:
+    """Return what a worker goes through that visits each thing once.
+
+    :param selector: of what there is
+    :returns: the worker's part, as disjoint ranges, ascending
+    """
+    done, parts = 0, []
+    spans = disjoint(selector.spans())
+    mine = share.of(range(sum(len(span) for span in spans)))
+    for span in spans:
+        place, done = done, done + len(span)
+        found = span[max(0, mine.start - place):max(0, mine.stop - place)]
+        if found:
+            parts.append(found)
+    return tuple(parts)
+
+
+def disjoint(spans: Sequence[range]) -> tuple[range, ...]:
+    """Return the same integers, each in one range only, ascending."""
+    merged: list[range] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        if merged and span.start <= merged[-1].stop:
+            merged[-1] = range(merged[-1].start,
+                               max(merged[-1].stop, span.stop))
+        else:
+            merged.append(span)
+    return tuple(merged)

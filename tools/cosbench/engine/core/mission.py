@@ -9,7 +9,7 @@ refuses. Its JSON is described in ``PROTOCOL.md``.
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Annotated, Any, List, Optional, Tuple
+from typing import Annotated, Any
 
 from cosbench.errors import ConfigError
 from cosbench.workload.division import part, quota
@@ -61,11 +61,9 @@ _ORDERS = {OperationType.PREPARE: (Step.CONTAINERS, Step.MAIN),
            OperationType.CLEANUP: (Step.MAIN, Step.CONTAINERS)}
 
 
-def steps(work: Work) -> Tuple[Step, ...]:
-    """
-    Return the steps of a work, in their order.
+def steps(work: Work) -> tuple[Step, ...]:
+    """Return the steps of a work, in their order.
 
-    :param work: of any type
     :returns: at least one step
     """
     operation = work.operations[0]
@@ -74,30 +72,21 @@ def steps(work: Work) -> Tuple[Step, ...]:
     return (Step.MAIN,)
 
 
-def operations(work: Work, step: Step) -> Tuple[Operation, ...]:
-    """
-    Return what is done in a step of a work.
-
-    :param work: of any type
-    :param step: one of its steps
-    :returns: the operations
-    """
+def operations(work: Work, step: Step) -> tuple[Operation, ...]:
+    """Return what is done in a step of a work."""
     if step is Step.MAIN:
         return work.operations
     return (_on_containers(work.operations[0]),)
 
 
-def rows(work: Work, step: Step) -> Tuple[Operation, ...]:
-    """
-    Return what results have figures of.
+def rows(work: Work, step: Step) -> tuple[Operation, ...]:
+    """Return what results have figures of.
 
-    :param work: of any type
-    :param step: one of its steps
     :returns: the operations of the step; behind each, with a slash in its
         id, the parts of its uploads and its requests to each endpoint,
         which are counted in the operation, too
     """
-    found: List[Operation] = []
+    found: list[Operation] = []
     places = [place_of(each) for each in endpoints(work.storage.config)]
     for each in operations(work, step):
         found.append(each)
@@ -110,12 +99,9 @@ def rows(work: Work, step: Step) -> Tuple[Operation, ...]:
     return tuple(found)
 
 
-def endpoint_rows(operation: str, count: int) -> List[Tuple[str, ...]]:
-    """
-    Return the rows that count the requests to each endpoint.
+def endpoint_rows(operation: str, count: int) -> list[tuple[str, ...]]:
+    """Return the rows that count the requests to each endpoint.
 
-    :param operation: its id
-    :param count: of endpoints
     :returns: a tuple for each, empty where there is one only
     """
     if count < 2:
@@ -154,50 +140,38 @@ class Mission(Record, exact=True):
     #: Seconds of the work's time that were over when this begins.
     elapsed: Annotated[float, Between(0, MAX_WORKERS)] = 0.0
     #: What is left for these workers together; None: each its own quota.
-    operations: Optional[_Long] = None
-    volume: Optional[_Long] = None
+    operations: _Long | None = None
+    volume: _Long | None = None
     lease: Lease = 60.0
 
     def share(self, first: int, count: int, **changed: Any) -> 'Mission':
-        """
-        Return the mission of some of these workers.
+        """Return the mission of some of these workers.
 
         :param first: of them, counted as in this mission
-        :param count: how many
         :param changed: further fields that differ
-        :returns: a new mission
         """
         return replace(self, first=first, count=count, **changed)
 
     def quota(self, work: Work, worker: int) -> Quota:
-        """
-        Return what one worker may use.
-
-        :param work: that the mission is of
-        :param worker: which of the work, from 0
-        :returns: its quota
-        """
+        """Return what one worker may use."""
         own = work.quota(worker)
         index = worker - self.first
         return Quota(self._left(self.operations, own.operations, index),
                      self._left(self.volume, own.volume, index))
 
-    def _left(self, total: Optional[int], own: Optional[int],
-              index: int) -> Optional[int]:
+    def _left(self, total: int | None, own: int | None,
+              index: int) -> int | None:
         if total is None:
             return own
         return part(total, self.count, index)[1]
 
 
 def remaining(total: int, workers: int, first: int, count: int,
-              used: int) -> Optional[int]:
-    """
-    Return what the workers of a lost driver have left of a total.
+              used: int) -> int | None:
+    """Return what the workers of a lost driver have left of a total.
 
     :param total: of the whole work; 0: no limit
-    :param workers: how many the work has
     :param first: the first worker of the driver
-    :param count: how many it has
     :param used: what they used, as far as it was reported
     :returns: at least 0; None: no limit
     """
@@ -209,12 +183,9 @@ def remaining(total: int, workers: int, first: int, count: int,
 
 
 def find(mission: Mission, workload: Workload) -> Work:
-    """
-    Return the work that a mission means.
+    """Return the work that a mission means.
 
     :param mission: from anyone
-    :param workload: of the mission's document
-    :returns: the work
     :raises ConfigError: if there is no such work or no such worker
     """
     stages = workload.workflow.stages
@@ -236,3 +207,39 @@ def find(mission: Mission, workload: Workload) -> Work:
 def _check_below(key: str, value: int, size: int) -> None:
     if value >= size:
         raise ConfigError.of(key, value, 'less than %d' % size)
+
+
+class MissionState(Enum):
+    """What a driver does with a mission."""
+
+    #: The storage is opened, which logs in.
+    AUTHING = 'authing'
+    #: It waits to be started.
+    READY = 'ready'
+    #: It begins when the agreed delay is over.
+    LAUNCHING = 'launching'
+    RUNNING = 'running'
+    #: No operation starts any more; the last ones end.
+    CLOSING = 'closing'
+    COMPLETED = 'completed'
+    FAILED = 'failed'
+    CANCELLED = 'cancelled'
+
+    @property
+    def final(self) -> bool:
+        """Whether no other state may follow."""
+        return not FOLLOWERS[self]
+
+
+_S = MissionState
+#: State -> those that may follow it.
+FOLLOWERS: dict[MissionState, set[MissionState]] = {
+    _S.AUTHING: {_S.READY, _S.FAILED, _S.CANCELLED},
+    _S.READY: {_S.LAUNCHING, _S.FAILED, _S.CANCELLED},
+    _S.LAUNCHING: {_S.RUNNING, _S.FAILED, _S.CANCELLED},
+    _S.RUNNING: {_S.CLOSING, _S.FAILED, _S.CANCELLED},
+    _S.CLOSING: {_S.COMPLETED, _S.FAILED, _S.CANCELLED},
+    _S.COMPLETED: set(),
+    _S.FAILED: set(),
+    _S.CANCELLED: set(),
+}

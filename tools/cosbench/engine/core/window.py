@@ -9,8 +9,7 @@ from cosbench.workload.model import Work
 
 @dataclass(frozen=True)
 class Window:
-    """
-    The times of a run that matter to what counts.
+    """The times of a run that matter to what counts.
 
     All are on the driver's monotonic clock, in seconds.
     """
@@ -26,12 +25,9 @@ class Window:
 
     @classmethod
     def of(cls, work: Work, origin: float) -> 'Window':
-        """
-        Return the window of a work.
+        """Return the window of a work.
 
         :param work: without a run time, everything of it counts
-        :param origin: when it began
-        :returns: its window
         """
         if not work.runtime:
             return cls(origin, origin, math.inf, math.inf)
@@ -44,11 +40,8 @@ class Window:
         return self.begin <= started and ended <= self.end
 
     def overrun(self, started: float, ended: float) -> float:
-        """
-        Return how long after the run time a sample ends that starts in it.
+        """Return how long after the run time a sample ends that starts in it.
 
-        :param started: when the sample starts
-        :param ended: when it ends
         :returns: seconds; 0 if it does not start in it, or ends in it
         """
         if not self.begin <= started <= self.end:

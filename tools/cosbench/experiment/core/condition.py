@@ -2,7 +2,7 @@
 """What a condition of ``--fail-if`` is made of, once it is parsed."""
 
 from dataclasses import dataclass
-from typing import List, Tuple, Union
+from typing import Union
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Logic:
     """``and`` or ``or`` of two, or ``not`` of one."""
 
     word: str
-    parts: Tuple['Truth', ...]
+    parts: tuple['Truth', ...]
 
 
 Value = Union[Number, Named, Sum, Base]
@@ -65,14 +65,14 @@ class Condition:
     truth: Truth
 
 
-def comparisons(truth: Truth) -> List[Comparison]:
+def comparisons(truth: Truth) -> list[Comparison]:
     """Return the comparisons of a condition, from left to right."""
     if isinstance(truth, Comparison):
         return [truth]
     return [each for part in truth.parts for each in comparisons(part)]
 
 
-def named(value: Value) -> List[Named]:
+def named(value: Value) -> list[Named]:
     """Return the figures of a value, from left to right."""
     if isinstance(value, Sum):
         return named(value.left) + named(value.right)

@@ -17,7 +17,6 @@ evaluated here but what this grammar has.
 """
 
 import re
-from typing import List, Tuple
 
 from cosbench.errors import ConfigError
 from cosbench.experiment.core.condition import (
@@ -51,10 +50,8 @@ _COMPARE = ('<', '<=', '>', '>=')
 
 
 def parse(text: str) -> Condition:
-    """
-    Parse a condition.
+    """Parse a condition.
 
-    :param text: of ``--fail-if``
     :returns: the condition
     :raises ConfigError: if it is none; it names the place
     """
@@ -72,7 +69,7 @@ class _Parser:
         self._tokens = self._split()
         self._at = self._depth = 0
 
-    def _split(self) -> List[Tuple[str, str, int]]:
+    def _split(self) -> list[tuple[str, str, int]]:
         found, place = [], 0
         end = len(self._text.rstrip())
         while place < end:

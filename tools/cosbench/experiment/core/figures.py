@@ -5,8 +5,8 @@ Response times are counted from when each operation was due: in a closed
 loop from its start, which is the same.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from cosbench.measure.drivers import strains
 from cosbench.measure.result import OperationResult, Result, WorkResult
@@ -21,21 +21,21 @@ class Figure:
     name: str
     #: What reports call it, with its unit.
     words: str
-    read: Callable[[Metrics], Optional[float]]
+    read: Callable[[Metrics], float | None]
     more_is_better: bool = False
     #: Whether the values of several runs are counted together: what
     #: happened once in ten runs has happened.
     counted: bool = False
 
 
-def _time(attribute: str) -> Callable[[Metrics], Optional[float]]:
-    def read(metrics: Metrics) -> Optional[float]:
-        found: Optional[Latency] = metrics.intended
+def _time(attribute: str) -> Callable[[Metrics], float | None]:
+    def read(metrics: Metrics) -> float | None:
+        found: Latency | None = metrics.intended
         return None if found is None else float(getattr(found, attribute))
     return read
 
 
-FIGURES: Dict[str, Figure] = {each.name: each for each in (
+FIGURES: dict[str, Figure] = {each.name: each for each in (
     Figure('throughput', 'operations/s', lambda found: found.throughput,
            True),
     Figure('bandwidth', 'bytes/s', lambda found: found.bandwidth, True),
@@ -68,19 +68,16 @@ class Run:
     id: str = ''
     state: str = 'finished'
     #: What made the drivers, and not the storage, the limit; none: nothing.
-    limits: Tuple[str, ...] = ()
-    warnings: Tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     #: Unix seconds; None: not known.
-    started: Optional[float] = None
+    started: float | None = None
 
     @classmethod
     def of(cls, result: Result, also_special: bool = False) -> 'Run':
-        """
-        Return what is compared of a result.
+        """Return what is compared of a result.
 
-        :param result: of a run that has ended
         :param also_special: whether works that are not normal count, too
-        :returns: the run
         """
         found = {name: (work, operation) for name, (work, operation)
                  in cls.parts(result).items()
@@ -96,15 +93,13 @@ class Run:
 
     @classmethod
     def parts(cls, result: Result
-              ) -> Dict[str, Tuple[WorkResult, OperationResult]]:
-        """
-        Return the operations of a result.
+              ) -> dict[str, tuple[WorkResult, OperationResult]]:
+        """Return the operations of a result.
 
-        :param result: of a run
         :returns: whole name -> its work, and itself; of those that
             are called the same, all but the first with a number
         """
-        found: Dict[str, Tuple[WorkResult, OperationResult]] = {}
+        found: dict[str, tuple[WorkResult, OperationResult]] = {}
         for stage in result.stages:
             for work in stage.works:
                 if work.type == WorkType.DELAY.value:
@@ -117,12 +112,10 @@ class Run:
                     found[_numbered(name, number)] = work, operation
         return found
 
-    def value(self, figure: str, operation: str) -> Optional[float]:
-        """
-        Return a figure.
+    def value(self, figure: str, operation: str) -> float | None:
+        """Return a figure.
 
         :param figure: of ``FIGURES``
-        :param operation: its whole name
         :returns: the value; None where there is none
         """
         metrics = self.operations.get(operation)
@@ -130,13 +123,10 @@ class Run:
 
 
 def counted(figure: str, operation: str, runs: Sequence[Run]
-            ) -> Optional[float]:
-    """
-    Return a figure that several runs have together.
+            ) -> float | None:
+    """Return a figure that several runs have together.
 
     :param figure: failures, or success
-    :param operation: its whole name
-    :param runs: that all have it
     :returns: the value; None where there was nothing
     """
     found = [run.operations[operation] for run in runs]
@@ -155,11 +145,9 @@ def _numbered(name: str, number: int) -> str:
 Runs = Mapping[str, Sequence[Run]]
 
 
-def common_operations(runs: Runs) -> List[str]:
-    """
-    Return the operations that all runs have.
+def common_operations(runs: Runs) -> list[str]:
+    """Return the operations that all runs have.
 
-    :param runs: of all configurations
     :returns: their whole names, in the order of the first run
     """
     every = [run for each in runs.values() for run in each]

@@ -7,9 +7,9 @@ paired by round.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import List, Optional, Sequence, Tuple
 
 #: Steps of the continued fraction, and of the search for a quantile.
 _STEPS, _HALVINGS = 300, 200
@@ -27,9 +27,8 @@ class Mean:
     freedom: float
 
     def interval(self, confidence: float
-                 ) -> Optional[Tuple[float, float]]:
-        """
-        Return the confidence interval of the mean.
+                 ) -> tuple[float, float] | None:
+        """Return the confidence interval of the mean.
 
         :param confidence: 0 to 1, both excluded
         :returns: its low and high end; None where there is none
@@ -50,11 +49,9 @@ class Mean:
 
 
 def of_one(values: Sequence[float]) -> Mean:
-    """
-    Return the mean of runs; of paired ones these are their differences.
+    """Return the mean of runs; of paired ones these are their differences.
 
     :param values: one a run, at least one
-    :returns: their mean
     """
     number = len(values)
     mean = math.fsum(values) / number
@@ -65,13 +62,11 @@ def of_one(values: Sequence[float]) -> Mean:
 
 
 def of_two(first: Sequence[float], second: Sequence[float]) -> Mean:
-    """
-    Return the difference of two groups of runs that are not paired.
+    """Return the difference of two groups of runs that are not paired.
 
     This is Welch's: the groups may vary differently.
 
     :param first: one value a run, at least one
-    :param second: likewise
     :returns: second less first
     """
     one, other = of_one(first), of_one(second)
@@ -94,8 +89,7 @@ def _variance(values: Sequence[float], mean: float) -> float:
 
 @lru_cache(maxsize=4096)
 def quantile(freedom: float, confidence: float) -> float:
-    """
-    Return how many standard errors an interval is to each side.
+    """Return how many standard errors an interval is to each side.
 
     :param freedom: degrees of freedom, more than 0
     :param confidence: 0 to 1, both excluded
@@ -116,8 +110,7 @@ def quantile(freedom: float, confidence: float) -> float:
 
 
 def tails(freedom: float, value: float) -> float:
-    """
-    Return how likely Student's t is at least so far from 0.
+    """Return how likely Student's t is at least so far from 0.
 
     :param freedom: degrees of freedom, more than 0
     :param value: 0 or more
@@ -159,9 +152,8 @@ def _nonzero(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
 
 
-def certain(chances: Sequence[float], confidence: float) -> List[bool]:
-    """
-    Return which of several differences are more than chance (Holm).
+def certain(chances: Sequence[float], confidence: float) -> list[bool]:
+    """Return which of several differences are more than chance (Holm).
 
     Among twenty figures one is beyond its own 95% interval by chance: here
     all of them together are wrong in so few cases.

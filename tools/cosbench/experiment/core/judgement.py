@@ -8,9 +8,9 @@ leaves open stays open.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from cosbench.errors import ConfigError
 from cosbench.experiment.core.condition import (
@@ -54,8 +54,8 @@ class Outcome:
 
 
 #: A round: the run of the judged configuration, and that of the base.
-_Round = Tuple[Run, Run]
-_LOGIC: Dict[str, Callable[[Sequence[Answer]], Answer]] = {
+_Round = tuple[Run, Run]
+_LOGIC: dict[str, Callable[[Sequence[Answer]], Answer]] = {
     'not': lambda parts: {Answer.HOLDS: Answer.NOT, Answer.NOT: Answer.HOLDS,
                           Answer.OPEN: Answer.OPEN}[parts[0]],
     'and': lambda parts: next((each for each in (Answer.NOT, Answer.OPEN)
@@ -69,12 +69,12 @@ def is_relative(condition: Condition) -> bool:
     return any(each.of_base for each in _figures(condition))
 
 
-def _figures(condition: Condition) -> List[Named]:
+def _figures(condition: Condition) -> list[Named]:
     return [each for found in comparisons(condition.truth)
             for each in named(found.left) + named(found.right)]
 
 
-def steady_figures(conditions: Sequence[Condition]) -> List[str]:
+def steady_figures(conditions: Sequence[Condition]) -> list[str]:
     """Return the figures that conditions name, but the counted ones."""
     return list(dict.fromkeys(
         each.figure for condition in conditions
@@ -82,8 +82,7 @@ def steady_figures(conditions: Sequence[Condition]) -> List[str]:
 
 
 def operation_of(name: str, operations: Sequence[str]) -> str:
-    """
-    Return the operation that a condition means.
+    """Return the operation that a condition means.
 
     :param name: its whole name, STAGE/WORK/OPERATION, or the last parts of
         it; '': the only one
@@ -103,10 +102,8 @@ def operation_of(name: str, operations: Sequence[str]) -> str:
 
 def check(conditions: Sequence[Condition], operations: Sequence[str],
           has_others: bool) -> None:
-    """
-    Refuse conditions that no run of an experiment can answer.
+    """Refuse conditions that no run of an experiment can answer.
 
-    :param conditions: that are asked for
     :param operations: whole names of those that all configurations have
     :param has_others: whether there is a configuration besides the base
     :raises ConfigError: with the condition that is wrong
@@ -125,9 +122,8 @@ def check(conditions: Sequence[Condition], operations: Sequence[str],
 
 
 def judge(conditions: Sequence[Condition], runs: Runs, base: str,
-          confidence: float) -> List[Outcome]:
-    """
-    Return what the runs say to conditions.
+          confidence: float) -> list[Outcome]:
+    """Return what the runs say to conditions.
 
     :param conditions: that ``check`` accepts
     :param runs: of all configurations, as many of each, by rounds
@@ -147,7 +143,7 @@ def judge(conditions: Sequence[Condition], runs: Runs, base: str,
 
 def _outcome(condition: Condition, name: str, rounds: Sequence[_Round],
              operations: Sequence[str], sure: float) -> Outcome:
-    words: List[str] = []
+    words: list[str] = []
 
     def answer(truth: Truth) -> Answer:
         if isinstance(truth, Logic):
@@ -162,7 +158,7 @@ def _outcome(condition: Condition, name: str, rounds: Sequence[_Round],
 
 def _compared(found: Comparison, rounds: Sequence[_Round],
               operations: Sequence[str], sure: float
-              ) -> Tuple[Answer, str]:
+              ) -> tuple[Answer, str]:
     sides = named(found.left) + named(found.right)
     if all(FIGURES[each.figure].counted for each in sides):
         return _counted(found, rounds, operations)
@@ -203,9 +199,9 @@ def _exp(value: float) -> float:
 
 
 def _counted(found: Comparison, rounds: Sequence[_Round],
-             operations: Sequence[str]) -> Tuple[Answer, str]:
+             operations: Sequence[str]) -> tuple[Answer, str]:
     """Compare what all rounds have together; there is nothing to guess."""
-    def total(each: Named) -> Optional[float]:
+    def total(each: Named) -> float | None:
         return counted(each.figure,
                        operation_of(each.operation, operations),
                        [pair[each.of_base] for pair in rounds])
@@ -219,13 +215,13 @@ def _counted(found: Comparison, rounds: Sequence[_Round],
 
 
 def _of_run(each: Named, pair: _Round,
-            operations: Sequence[str]) -> Optional[float]:
+            operations: Sequence[str]) -> float | None:
     return pair[each.of_base].value(
         each.figure, operation_of(each.operation, operations))
 
 
-def _value(value: Value, read: Callable[[Named], Optional[float]]
-           ) -> Optional[float]:
+def _value(value: Value, read: Callable[[Named], float | None]
+           ) -> float | None:
     if isinstance(value, Number):
         return value.value
     if isinstance(value, Named):

@@ -4,11 +4,12 @@
 The intervals of its run time are put together to ten batches, one after the
 other, so that what lasts for seconds stays in one batch; their means vary as
 little as was asked for. This says how one run varied, and ends it; what is
-concluded of a configuration is across runs.
+concluded of a configuration is across runs. ``Steady`` ends a stage so.
 """
 
 import math
-from typing import List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from cosbench.experiment.core.intervals import of_one
 from cosbench.measure.interval import Interval
@@ -19,12 +20,10 @@ LEAST_INTERVALS = 2 * BATCHES
 
 
 def width(intervals: Sequence[Interval], confidence: float
-          ) -> Optional[float]:
-    """
-    Return how well throughput and mean time of an operation are known.
+          ) -> float | None:
+    """Return how well throughput and mean time of an operation are known.
 
     :param intervals: of the run time, whole ones, in their order
-    :param confidence: 0 to 1
     :returns: half of the wider confidence interval, as a share of the
         value; None: too little is known yet
     """
@@ -40,7 +39,7 @@ def width(intervals: Sequence[Interval], confidence: float
     return max(_share(values, confidence) for values in (counts, times))
 
 
-def _batches(intervals: Sequence[Interval]) -> List[Sequence[Interval]]:
+def _batches(intervals: Sequence[Interval]) -> list[Sequence[Interval]]:
     # The same length each; what is left over is at the begin.
     length = len(intervals) // BATCHES
     first = len(intervals) - BATCHES * length
@@ -52,3 +51,40 @@ def _share(values: Sequence[float], confidence: float) -> float:
     mean = of_one(values)
     low, high = mean.interval(confidence) or (-math.inf, math.inf)
     return (high - low) / 2 / mean.value if mean.value else math.inf
+
+
+#: Seconds: what drivers have measured and not reported yet.
+UNTOLD = 3.0
+
+
+class Steady:
+    """Says whether the works of a stage may end.
+
+    :param precision: how well throughput and mean time must be known
+    :param confidence: 0 to 1
+    """
+
+    def __init__(self, precision: float, confidence: float = 0.95) -> None:
+        self._precision = precision
+        self._confidence = confidence
+
+    def __call__(self, stage: Any) -> str:
+        """Return why a stage may end; '': it goes on.
+
+        :param stage: a ``StageRun`` that runs
+        """
+        found: list[float | None] = []
+        for work in stage.works:
+            if not work.work.runtime:
+                return ''
+            line, begin = work.measured.timeline, work.work.rampup
+            end = (work.elapsed - UNTOLD) // line.seconds * line.seconds
+            found += [width(line.intervals(each.id, begin, end),
+                            self._confidence) if end > begin else None
+                      for each in work.work.operations]
+        widest = max(math.inf if each is None else each for each in found) \
+            if found else math.inf
+        if widest > self._precision:
+            return ''
+        return 'ended early: throughput and mean time are known to ±%.1f%%' \
+            % (100 * widest)

@@ -7,8 +7,8 @@ in up to 5.3% where 5% were meant; ``_LOOKS`` takes that back.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Iterator, List, Optional, Sequence, Tuple
 
 from cosbench.experiment.core.figures import (
     FIGURES,
@@ -40,17 +40,17 @@ class Row:
     figure: str
     #: The geometric mean of its runs, and its confidence interval; None
     #: where there is none. Of failures and success: all runs together.
-    mean: Optional[float]
-    low: Optional[float] = None
-    high: Optional[float] = None
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
     #: To the base, likewise; None for the base itself.
-    ratio: Optional[float] = None
-    ratio_low: Optional[float] = None
-    ratio_high: Optional[float] = None
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
     #: Whether it is another than that of the base, all verdicts of the
     #: configuration together being wrong by chance in 1 - confidence of
     #: experiments; None: not judged, or a driver was the limit.
-    differs: Optional[bool] = None
+    differs: bool | None = None
 
     @property
     def is_better(self) -> bool:
@@ -60,17 +60,15 @@ class Row:
 
 
 def table(runs: Runs, base: str, confidence: float,
-          is_paired: bool = True) -> List[Row]:
-    """
-    Return what runs say of all that they have in common.
+          is_paired: bool = True) -> list[Row]:
+    """Return what runs say of all that they have in common.
 
     :param runs: that count, of all configurations
     :param base: the name of the one that others are compared with
-    :param confidence: 0 to 1
     :param is_paired: whether the runs of a place are of one round
     :returns: rows by configuration, operation, figure
     """
-    found: List[Row] = []
+    found: list[Row] = []
     for name, own in runs.items():
         rows = []
         for operation in common_operations(runs):
@@ -87,7 +85,7 @@ def table(runs: Runs, base: str, confidence: float,
 
 
 def _values(runs: Sequence[Run], figure: str, operation: str
-            ) -> List[float]:
+            ) -> list[float]:
     """Return what runs have, logarithms; none if one has nothing."""
     values = [run.value(figure, operation) for run in runs]
     known = [math.log(each) for each in values if each is not None
@@ -109,7 +107,7 @@ def _row(name: str, operation: str, figure: str, runs: Sequence[Run],
 
 
 def _to_base(figure: str, operation: str, own: Sequence[Run],
-             base: Sequence[Run], is_paired: bool) -> Optional[Mean]:
+             base: Sequence[Run], is_paired: bool) -> Mean | None:
     if FIGURES[figure].counted:
         return None
     logs = _values(own, figure, operation)
@@ -122,7 +120,7 @@ def _to_base(figure: str, operation: str, own: Sequence[Run],
 
 
 def _ends(mean: Mean, confidence: float
-          ) -> Tuple[Optional[float], Optional[float]]:
+          ) -> tuple[float | None, float | None]:
     ends = mean.interval(confidence)
     # Two runs that differ much have an interval without an end.
     if ends is None or ends[1] > 700:
@@ -130,7 +128,7 @@ def _ends(mean: Mean, confidence: float
     return math.exp(ends[0]), math.exp(ends[1])
 
 
-def _compared(rows: Sequence[Tuple[Row, Optional[Mean]]], confidence: float,
+def _compared(rows: Sequence[tuple[Row, Mean | None]], confidence: float,
               limited: bool) -> Iterator[Row]:
     judged = [mean for row, mean in rows
               if row.figure in JUDGED and mean is not None]
@@ -149,15 +147,13 @@ def _compared(rows: Sequence[Tuple[Row, Optional[Mean]]], confidence: float,
 
 
 def widths(runs: Runs, base: str, figures: Sequence[str], confidence: float
-           ) -> Iterator[Tuple[str, str, str, Optional[float]]]:
-    """
-    Yield how wide the intervals are that an experiment is for.
+           ) -> Iterator[tuple[str, str, str, float | None]]:
+    """Yield how wide the intervals are that an experiment is for.
 
     :param runs: that count, by rounds
     :param base: the name of the base; of one configuration alone, the
         interval is that of its own mean
     :param figures: that matter beside ``STEADY``
-    :param confidence: 0 to 1
     :returns: (configuration, operation, figure, half the interval as a
         share of the value; None: there is no interval)
     """

@@ -6,7 +6,6 @@ already serves; ``agent`` has the same.
 """
 
 from dataclasses import dataclass
-from typing import Dict, Optional
 
 from cosbench.measure.nodes import NodePoint
 from swift_lightsync.common.openmetrics import parse
@@ -29,17 +28,15 @@ class Look:
     #: Seconds of a clock of ours.
     when: float
     #: (name, device or processor) -> sum of its samples.
-    counters: Dict['tuple[str, str]', float]
+    counters: dict['tuple[str, str]', float]
 
     @classmethod
     def of(cls, when: float, text: str) -> 'Look':
-        """
-        Read an exposition.
+        """Read an exposition.
 
         :param when: seconds
-        :param text: from a node
         """
-        counters: Dict['tuple[str, str]', float] = {}
+        counters: dict['tuple[str, str]', float] = {}
         for name, labels, value in parse(text, PREFIX):
             if name == _CPU:
                 if labels.get('mode') in _IDLE:
@@ -50,35 +47,32 @@ class Look:
             counters[key] = counters.get(key, 0.0) + value
         return cls(when, counters)
 
-    def devices(self, name: str) -> Dict[str, float]:
+    def devices(self, name: str) -> dict[str, float]:
         """Return device -> value of a counter."""
         return {device: value for (each, device), value
                 in self.counters.items() if each == name}
 
 
-def busy_disks(before: Look, after: Look) -> Dict[str, float]:
+def busy_disks(before: Look, after: Look) -> dict[str, float]:
     """Return disk -> percent of the time in which it had something to do."""
     return _rates(before, after, 'node_disk_io_time_seconds_total', 100)
 
 
 def point(before: Look, after: Look,
-          pending: Optional[int] = None) -> Optional[NodePoint]:
-    """
-    Return what a node did between two looks.
+          pending: int | None = None) -> NodePoint | None:
+    """Return what a node did between two looks.
 
-    :param before: the first
-    :param after: the second
     :param pending: updates that wait on the node, if that is known
     :returns: the figures; None if no time went by
     """
     if after.when <= before.when:
         return None
 
-    def total(name: str) -> Optional[float]:
+    def total(name: str) -> float | None:
         found = _rates(before, after, name)
         return sum(found.values()) if found else None
 
-    def network(name: str) -> Dict[str, float]:
+    def network(name: str) -> dict[str, float]:
         return {device: rate for device, rate in _rates(
             before, after, 'node_network_%s_bytes_total' % name).items()
             if not device.startswith(_INNER)}
@@ -103,7 +97,7 @@ def point(before: Look, after: Look,
 
 
 def _rates(before: Look, after: Look, name: str,
-           times: float = 1) -> Dict[str, float]:
+           times: float = 1) -> dict[str, float]:
     """Return device -> growth a second; a counter may begin again at 0."""
     old, seconds = before.devices(name), after.when - before.when
     return {device: max(0.0, value - old[device]) / seconds * times
@@ -111,13 +105,13 @@ def _rates(before: Look, after: Look, name: str,
             if device in old}
 
 
-def _busy_cores(before: Look, after: Look) -> Dict[str, float]:
+def _busy_cores(before: Look, after: Look) -> dict[str, float]:
     idle = _rates(before, after, _CPU + ' idle', 100)
     return {core: max(0.0, min(100.0, 100 - share))
             for core, share in idle.items()}
 
 
-def _wait(before: Look, after: Look) -> Optional[float]:
+def _wait(before: Look, after: Look) -> float | None:
     """Return milliseconds that an access of the slowest disk took."""
     found = []
     for kind, bytes_ in (('read', 'reads'), ('write', 'writes')):
@@ -129,7 +123,7 @@ def _wait(before: Look, after: Look) -> Optional[float]:
     return max(found, default=None)
 
 
-def _server_times(before: Look, after: Look) -> Dict[str, Optional[float]]:
+def _server_times(before: Look, after: Look) -> dict[str, float | None]:
     """Return milliseconds that a request to each kind of server took."""
     took = _rates(before, after, 'swift_request_seconds_total', 1000)
     done = _rates(before, after, 'swift_requests_total')
@@ -138,8 +132,8 @@ def _server_times(before: Look, after: Look) -> Dict[str, Optional[float]]:
             for attribute, server in _SERVERS.items()}
 
 
-def _network_share(after: Look, received: Dict[str, float],
-                   sent: Dict[str, float]) -> Optional[float]:
+def _network_share(after: Look, received: dict[str, float],
+                   sent: dict[str, float]) -> float | None:
     """Return percent of the speed of the busiest card, one way."""
     speeds = after.devices('node_network_speed_bytes')
     return max((100 * rate / speeds[device]

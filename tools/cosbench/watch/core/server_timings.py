@@ -10,7 +10,6 @@ What a packet can fill is bounded: a few servers and methods.
 
 import math
 import re
-from typing import Dict, List, Tuple
 
 from swift_lightsync.common.openmetrics import Family
 
@@ -30,7 +29,7 @@ class ServerTimings:
 
     def __init__(self) -> None:
         #: (server, method) -> seconds, requests.
-        self._sums: Dict[Tuple[str, str], List[float]] = {}
+        self._sums: dict[tuple[str, str], list[float]] = {}
         self._pending = 0
 
     def take(self, packet: bytes) -> None:
@@ -56,7 +55,7 @@ class ServerTimings:
         sums[0] += value / 1000
         sums[1] += 1
 
-    def families(self) -> List[Family]:
+    def families(self) -> list[Family]:
         """Return what was added up, as metrics."""
         took = Family('swift_request_seconds', 'counter',
                       'Seconds that requests to a server took.')

@@ -2,7 +2,6 @@
 """Which nodes are watched: the arguments of ``--watch``."""
 
 from dataclasses import dataclass
-from typing import Optional
 from urllib.parse import urlsplit
 
 from cosbench.errors import ConfigError
@@ -22,14 +21,12 @@ class Target:
     #: Of its metrics.
     url: str
     #: Of a server with Swift's recon, or None.
-    recon: Optional[str] = None
+    recon: str | None = None
 
 
 def target(text: str) -> Target:
-    """
-    Parse what ``--watch`` names.
+    """Parse what ``--watch`` names.
 
-    :param text: of the argument
     :returns: the node
     :raises ConfigError: if it is none
     """

@@ -8,7 +8,7 @@ from cosbench.adaptors.base import clock
 from cosbench.adaptors.content import Body
 from cosbench.adaptors.http1 import Client, header_lines, parse_url
 from cosbench.adaptors.http1 import client as client_module
-from cosbench.adaptors.http1.tls import trust
+from cosbench.adaptors.http1.url import trust
 from cosbench.errors import ConfigError
 from tests.unit.cosbench.adaptors import certificates
 from tests.unit.cosbench.adaptors.servers import (

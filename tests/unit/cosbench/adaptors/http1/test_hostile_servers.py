@@ -178,8 +178,7 @@ class TestHostileServers(LoopsCase):
 class TestAConnectionThatTheServerFoundIdle(LoopsCase):
 
     async def request_after_close(self, method, per_connection=1):
-        """
-        The server closes each connection, without a word, as it gets one
+        """The server closes each connection, without a word, as it gets one
         request more than it likes.
 
         :returns: (``Client``, status, heads that came)

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cosbench.adaptors.core import http_response as response_module
-from cosbench.adaptors.core.header_lines import header_lines
+from cosbench.adaptors.core.http_grammar import header_lines
 from cosbench.adaptors.core.http_response import (
     MAX_EXCERPT,
     MAX_HEAD,
