@@ -7,6 +7,7 @@ all of them together.
 """
 
 import contextlib
+import math
 import sys
 from typing import Callable, Iterator, Protocol
 
@@ -45,15 +46,17 @@ class Admission:
         self._free = semaphore(count or sys.maxsize)
 
     @contextlib.contextmanager
-    def admitted(self) -> Iterator[None]:
+    def admitted(self, most: float = math.inf) -> Iterator[None]:
         """
         Wait for a place, which is held until the context ends.
 
+        :param most: seconds after which nobody waits for the request itself
         :raises NotAdmitted: if none comes free in time
         """
-        if not self._free.acquire(timeout=self.patience):
+        patience = min(self.patience, most)
+        if not self._free.acquire(timeout=patience):
             raise NotAdmitted('%d %s, and no turn came in %g seconds' % (
-                self.count, self.served, self.patience))
+                self.count, self.served, patience))
         try:
             yield
         finally:

@@ -24,6 +24,7 @@ from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import endpoint
+from swift_lightsync.sync.names import PATIENCE_HEADER
 from swift_lightsync.sync.wire.sync_message import MAX_BYTES
 
 #: Connection time-outs without a packet acknowledged: a silent host.
@@ -80,8 +81,8 @@ class Connections:
                 conn.close()
 
     def request(self, node: RingDevice, what: str,
-                headers: Mapping[str, object], message: bytes,
-                seconds: float = 0.0) -> tuple[BufferedHTTPResponse, bytes]:
+                headers: Mapping[str, object], message: bytes
+                ) -> tuple[BufferedHTTPResponse, bytes]:
         """
         Send a request to a device, and return its answer.
 
@@ -89,7 +90,6 @@ class Connections:
         :param what: what the request is about, the end of its path
         :param headers: its headers
         :param message: its body
-        :param seconds: for how long to wait for an answer, at least
         :returns: the response, and its body
         :raises ConnectFailure: if the node cannot be reached
         :raises Timeout: if no answer comes in time
@@ -104,15 +104,14 @@ class Connections:
                 conn.close()
                 continue
             try:
-                return self._converse(conn, idle, path, headers, message,
-                                      seconds)
+                return self._converse(conn, idle, path, headers, message)
             except (green_http_client.RemoteDisconnected, BrokenPipeError,
                     ConnectionResetError):
                 # The server closed the idle connection; asking twice does no
                 # harm.
                 continue
         conn = self._connect(node)
-        return self._converse(conn, idle, path, headers, message, seconds)
+        return self._converse(conn, idle, path, headers, message)
 
     def _connect(self, node: RingDevice) -> _Connection:
         conn = _Connection('%s:%s' % (
@@ -134,12 +133,14 @@ class Connections:
         return conn
 
     def _converse(self, conn: _Connection, idle: list[_Connection], path: str,
-                  headers: Mapping[str, object], message: bytes,
-                  seconds: float) -> tuple[_Response, bytes]:
+                  headers: Mapping[str, object], message: bytes
+                  ) -> tuple[_Response, bytes]:
         keep = False
         try:
-            with Timeout(max(self.http_timeout, seconds)):
-                _send(conn, path, headers, message)
+            with Timeout(self.http_timeout):
+                _send(conn, path, {
+                    PATIENCE_HEADER: int(self.http_timeout), **headers},
+                    message)
                 resp = conn.getresponse()
                 # http.client allocates as much as is asked for.
                 body = resp.read(MAX_BYTES if resp.length is None

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from swift.common.concurrency import GreenPool, sleep
+from swift.common.concurrency import GreenPool, Timeout, sleep
 
 from swift_lightsync.sync.core.engine.actions import (
     Pause,
@@ -15,13 +15,15 @@ from swift_lightsync.sync.core.engine.actions import (
 _Result = TypeVar('_Result')
 
 
-def drive(process: Process[_Result],
-          perform: Callable[[Any], Any]) -> _Result:
+def drive(process: Process[_Result], perform: Callable[[Any], Any],
+          logger: Any) -> _Result:
     """
     Run a process to its end.
 
     :param process: the process
     :param perform: performs an action that it yields, and returns its result
+    :param logger: where an exception is logged that ends one of the processes
+        it runs together
     :returns: the result of the process
     """
     result: Any = None
@@ -31,8 +33,7 @@ def drive(process: Process[_Result],
             if isinstance(action, Pause):
                 result = sleep(action.seconds)
             elif isinstance(action, Together):
-                _together(action, perform)
-                result = None
+                result = _together(action, perform, logger)
             else:
                 result = perform(action)
     except StopIteration as end:
@@ -40,9 +41,17 @@ def drive(process: Process[_Result],
         return found
 
 
-def _together(action: Together, perform: Callable[[Any], Any]) -> None:
+def _together(action: Together, perform: Callable[[Any], Any],
+              logger: Any) -> list[bool]:
+    def run(process: Process[None]) -> bool:
+        try:
+            drive(process, perform, logger)
+            return True
+        except (Exception, Timeout):
+            logger.exception('Error in what was done for several partitions '
+                             'together; they are seen to one by one')
+            return False
+
     pool = GreenPool(max(1, action.limit))
-    threads = [pool.spawn(drive, process, perform)
-               for process in action.processes]
-    for thread in threads:
-        thread.wait()
+    threads = [pool.spawn(run, process) for process in action.processes]
+    return [thread.wait() for thread in threads]

@@ -18,6 +18,8 @@ NOTICE = 'notice'
 POLICY_HEADER = 'X-Backend-Storage-Policy-Index'
 #: The sender of a sync message: IP:port/device.
 SENDER_HEADER = 'X-Backend-Lightsync-Sender'
+#: For how many seconds the sender waits for an answer.
+PATIENCE_HEADER = 'X-Backend-Lightsync-Patience'
 #: In an answer: seconds since the rounds of the device were last played.
 IDLE_HEADER = 'X-Backend-Lightsync-Idle'
 

@@ -183,7 +183,7 @@ class Neighbours(Peers):
 
     def drive(self, process: Process[Any]) -> Any:
         """Run a process of the engine."""
-        return drive(process, self.perform)
+        return drive(process, self.perform, self.logger)
 
     def perform(self, action: object) -> Optional[Reply]:
         """

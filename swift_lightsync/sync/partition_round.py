@@ -130,7 +130,7 @@ class PartitionRound(Round):
         exchanges = ExchangeBatch(self.daemon)
         drive(playing_alone(self.daemon.neighbours, self,
                             exchanges.exchanging),
-              partial(self._perform, exchanges))
+              partial(self._perform, exchanges), self.daemon.logger)
         if self.exchanges:
             self._count_devices()
             return

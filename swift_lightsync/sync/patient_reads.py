@@ -20,11 +20,28 @@ from swift_lightsync.sync.fingerprints import in_portions
 #: Seconds after which no further partition is looked at: many may have to be
 #: hashed first, and the peer waits. It is then asked to come back later.
 PATIENCE = 10
+#: The share of its time that a peer who waits for less is given: it may be
+#: taken three and a half times, and half of it to be admitted.
+SHARE = 0.2
+#: Most digits of the seconds for which a peer waits.
+MAX_DIGITS = 4
 #: Most seconds that a peer is asked to wait before it comes back.
 MAX_WAIT = 3600
 
 _Partition = TypeVar('_Partition')
 _Result = TypeVar('_Result')
+
+
+def patience_of(said: Optional[str]) -> float:
+    """
+    Return for how many seconds to look at partitions for a peer.
+
+    :param said: for how many it waits, as it says; None: it does not say
+    """
+    if said and said.isascii() and said.isdigit() \
+            and len(said) <= MAX_DIGITS:
+        return min(PATIENCE, SHARE * int(said))
+    return PATIENCE
 
 
 class PatientReads:
@@ -41,22 +58,21 @@ class PatientReads:
 
     def in_time(self, method: Callable[..., dict[_Partition, _Result]],
                 device: str, partitions: Iterable[_Partition],
-                deadline: Optional[float] = None
+                deadline: float
                 ) -> tuple[dict[_Partition, _Result], list[_Partition]]:
         """
-        Call a method with portions of partitions, off the hub, for PATIENCE.
+        Call a method with portions of partitions, off the hub.
 
         :param method: a method of ``Fingerprints``
         :param device: name of the local device
         :param partitions: the partitions
-        :param deadline: ``time.monotonic()`` when PATIENCE is over
+        :param deadline: ``time.monotonic()`` from which on nothing more is
+            begun
         :returns: the results of all portions, and the partitions that there
             was no time for
         """
         found: dict[_Partition, _Result] = {}
         partitions = list(partitions)
-        if deadline is None:
-            deadline = time.monotonic() + PATIENCE
         for portion in in_portions(partitions):
             found.update(tpool.execute(method, device, portion, deadline))
             if time.monotonic() >= deadline:
@@ -65,7 +81,7 @@ class PatientReads:
         return found, []
 
     def read_on(self, method: Callable[..., Any], device: str,
-                partitions: Sequence[int], read: int) -> int:
+                partitions: Sequence[int], pace: float) -> int:
         """
         Call a method with partitions that there was no time for.
 
@@ -74,14 +90,14 @@ class PatientReads:
         :param method: a method of ``Fingerprints``
         :param device: name of the local device
         :param partitions: the partitions
-        :param read: how many others were read in PATIENCE
+        :param pace: how many were read a second
         :returns: seconds after which it will be done, at that pace
         """
         if device not in self._reading_on:
             self._reading_on.add(device)
             spawn(self._read_all, method, device, partitions)
-        wait = PATIENCE * len(partitions) / max(1, read)
-        return min(MAX_WAIT, max(1, math.ceil(wait)))
+        return min(MAX_WAIT, max(1, math.ceil(len(partitions) / max(
+            pace, 1 / PATIENCE))))
 
     def _read_all(self, method: Callable[..., Any], device: str,
                   partitions: Sequence[int]) -> None:

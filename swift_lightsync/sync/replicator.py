@@ -39,6 +39,7 @@ from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.pass_recon import PassRecorder
 from swift_lightsync.sync.pushing import PushingReplicator
+from swift_lightsync.sync.rsync_push import remove_lists
 from swift_lightsync.sync.standing import StandingSets
 from swift_lightsync.sync.sync_batch import SyncBatch
 
@@ -100,6 +101,7 @@ class LightSyncReplicator(PushingReplicator):
         self._primary: list[Job] = []
         self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
         self.full_exchanges = FullExchanges(self)
+        remove_lists(self.recon_cache_path)
         writers = Writers(conf, self.logger)
         Journaling(self._df_router, writers, self.logger)
         self.standing = StandingSets(self, writers)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pushes what a neighbour lacks of many partitions by one rsync."""
 
+import fcntl
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from glob import escape, glob
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
@@ -11,6 +14,21 @@ from swift_lightsync.sync.keys import Job
 
 if TYPE_CHECKING:
     from swift_lightsync.sync.replicator import LightSyncReplicator
+
+#: What the lists of paths are called; who pushes has its list locked.
+PREFIX, SUFFIX = 'lightsync-', '.list'
+
+
+def remove_lists(directory: str) -> None:
+    """
+    Remove the lists that replicators have left which were killed.
+
+    :param directory: where they are
+    """
+    for path in glob(os.path.join(escape(directory), PREFIX + '*' + SUFFIX)):
+        with suppress(OSError), open(path, 'rb') as listed:
+            fcntl.flock(listed, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
 
 
 def push(daemon: 'LightSyncReplicator', node: RingDevice,
@@ -34,13 +52,13 @@ def push(daemon: 'LightSyncReplicator', node: RingDevice,
     flags = [each for each in command[:-1]
              if each == 'rsync' or each.startswith('--')]
     target, _, _ = command[-1].rpartition('/')
-    # A full disk must be able to push: it lies with the recon files, where
-    # one that a killed replicator leaves is in nobody's way.
+    # A full disk must be able to push: it lies with the recon files.
     place = daemon.recon_cache_path
-    with NamedTemporaryFile('w', prefix='lightsync-', suffix='.list',
+    with NamedTemporaryFile('w', prefix=PREFIX, suffix=SUFFIX,
                             dir=place if os.path.isdir(place) else None,
                             encoding='utf8', errors='surrogateescape',
                             newline='') as listed:
+        fcntl.flock(listed, fcntl.LOCK_EX)
         # A name may contain a line feed, but no NUL.
         listed.writelines(path + '\0' for path in paths)
         listed.flush()

@@ -7,6 +7,7 @@ side by side, and one that hangs is told apart: the peer shall hear of the
 others. PROTOCOL.md, "A conversation".
 """
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -22,12 +23,13 @@ from swift_lightsync.sync.core.comparison import differing_slices
 from swift_lightsync.sync.core.conversation import Condition, DeviceState
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.patient_reads import PATIENCE, PatientReads
+from swift_lightsync.sync.patient_reads import PatientReads
 from swift_lightsync.sync.standing_trees import StandingTrees
 from swift_lightsync.sync.wire.sync_message import Roots, Verdict
 
-#: Seconds after PATIENCE at which a device that has not answered hangs.
-GRACE = 5
+#: Of the patience with a device: how much later it hangs if it has not
+#: answered.
+GRACE = 0.5
 
 _Answer = tuple[Verdict, Sequence[int], Sequence[DeviceState]]
 
@@ -55,11 +57,12 @@ class SharedReads:
         #: Devices that did not answer in time, and have not since.
         self._hanging: set[str] = set()
 
-    def kept(self, message: Roots) -> Optional[_Answer]:
+    def kept(self, message: Roots, patience: float) -> Optional[_Answer]:
         """
         Answer a question by the roots that are kept.
 
         :param message: the question
+        :param patience: of the peer, seconds
         :returns: verdict, slices that differ, and states of the devices; None
             if partitions have to be read
         """
@@ -72,25 +75,27 @@ class SharedReads:
             compare = partial(self._trees.differing_items, items)
         if not devices or self._hanging.intersection(devices):
             return None
-        with Timeout(PATIENCE, False):
+        with Timeout(patience, False):
             differing = tpool.execute(compare, message.roots)
             if differing is not None:
                 return Verdict.COMPARED, differing, [
                     self._ready(device) for device in devices]
         return None
 
-    def answer(self, items: SharedSet, theirs: Sequence[str]) -> _Answer:
+    def answer(self, items: SharedSet, theirs: Sequence[str],
+               patience: float) -> _Answer:
         """
         Answer a question by reading partitions; as :meth:`kept`.
 
         :param items: the partitions
         :param theirs: the roots of their slices
+        :param patience: of the peer, seconds
         """
         tree = None
         if not self._hanging.intersection(items.devices):
-            with Timeout(PATIENCE, False):
+            with Timeout(patience, False):
                 tree = tpool.execute(self._trees.begin, items)
-        roots, states = self.roots(items)
+        roots, states = self.roots(items, patience)
         if any(state.condition is not Condition.READY for state in states):
             return Verdict.NOT_YET, (), states
         if tree:
@@ -102,12 +107,13 @@ class SharedReads:
         return DeviceState(Condition.READY,
                            self._activity.idle_seconds(device))
 
-    def roots(self, items: SharedSet
+    def roots(self, items: SharedSet, patience: float
               ) -> tuple[dict[SharedItem, str], list[DeviceState]]:
         """
         Return what can be read within the time that a peer waits.
 
         :param items: the partitions
+        :param patience: of the peer, seconds
         :returns: the root of each partition that could be read, and how each
             device is, in the order of the set
         """
@@ -117,30 +123,33 @@ class SharedReads:
             wanted[device][policy].append(partition)
         roots: dict[SharedItem, str] = {}
         states: dict[str, DeviceState] = {}
-        threads = [spawn(self._read, device, by_policy, roots, states)
+        threads = [spawn(self._read, device, by_policy, patience, roots,
+                         states)
                    for device, by_policy in wanted.items()
                    if device not in self._hanging]
-        with Timeout(PATIENCE + GRACE, False):
+        with Timeout(patience * (1 + GRACE), False):
             for thread in threads:
                 thread.wait()
         self._hanging.update(set(wanted) - set(states))
-        return roots, [states.get(device, DeviceState(
-            Condition.NOT_YET, PATIENCE)) for device in items.devices]
+        hanging = DeviceState(Condition.NOT_YET, math.ceil(patience))
+        return roots, [states.get(device, hanging)
+                       for device in items.devices]
 
     def _read(self, device: str, by_policy: dict[int, list[int]],
-              roots: dict[SharedItem, str],
+              patience: float, roots: dict[SharedItem, str],
               states: dict[str, DeviceState]) -> None:
         """Read one device, into dicts that all devices share."""
         try:
-            state, found = self._device(device, by_policy)
+            state, found = self._device(device, by_policy, patience)
             roots.update(found)
             states[device] = state
         finally:
             self._hanging.discard(device)
 
-    def _device(self, device: str, by_policy: dict[int, list[int]]
+    def _device(self, device: str, by_policy: dict[int, list[int]],
+                patience: float
                 ) -> tuple[DeviceState, dict[SharedItem, str]]:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         found: dict[SharedItem, str] = {}
         wait: Optional[int] = None
         unmounted = DeviceState(Condition.UNMOUNTED), found
@@ -161,7 +170,7 @@ class SharedReads:
                          for partition, root in roots.items())
             if left:
                 wait = max(wait or 0, self._reads.read_on(
-                    read, device, left, len(roots)))
+                    read, device, left, len(roots) / patience))
         if wait is not None:
             return DeviceState(Condition.NOT_YET, wait), found
         return self._ready(device), found

@@ -19,7 +19,12 @@ from swift.common.storage_policy import POLICIES, StoragePolicy
 from swift.common.utils import node_to_string
 
 from swift_lightsync.sync import journal
-from swift_lightsync.sync.core.conversation import Condition, SharedTold
+from swift_lightsync.sync.core.conversation import (
+    Condition,
+    SharedTold,
+    Told,
+)
+from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.device_watch import DeviceWatch
 from swift_lightsync.sync.journal import Writers
 from swift_lightsync.sync.keys import Job, device_key
@@ -175,13 +180,15 @@ class StandingSets:
                     number for at, number in enumerate(each.numbers)
                     if each.sets[at] == index))
             return
-        idleness = self.daemon.neighbours.idleness
+        neighbours = self.daemon.neighbours
         differing = told.differing | told.unread
         for (local, name), pair in standing.pairs.items():
             key = device_key(pair.node)
-            idleness.note_answer(local[1], key, told.states[name].seconds)
+            # Its partitions are counted once all are known to be equal.
+            neighbours.note(local[1], pair.node, local[0], (), Told(
+                Answer.MATCH, idle=told.states[name].seconds))
             each = self.known.partitions[local]
-            if idleness.is_idle(local[1], key):
+            if neighbours.idleness.is_idle(local[1], key):
                 self._leave(left, local, (
                     number for at, number in enumerate(each.numbers)
                     if each.sets[at] == index

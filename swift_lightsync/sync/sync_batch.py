@@ -66,7 +66,8 @@ class SyncBatch:
             self.daemon.neighbours, waiting,
             self.daemon.sync_batch_partitions, exchanges.exchanging),
             lambda action: self._list_anew(action.rounds)
-            if isinstance(action, ListAnew) else exchanges.perform(action))
+            if isinstance(action, ListAnew) else exchanges.perform(action),
+            self.daemon.logger)
         if self.counted:
             self._count(rounds, begin)
             self.daemon.logger.timing_since('partition.batch.timing', begin)

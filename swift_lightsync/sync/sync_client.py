@@ -20,7 +20,6 @@ from swift_lightsync.sync.connections import Connections
 from swift_lightsync.sync.core.compact_set import CompactSet
 from swift_lightsync.sync.core.comparison import Ask, compare
 from swift_lightsync.sync.core.conversation import (
-    ANSWER_SECONDS,
     SharedReply,
     SharedTold,
     Told,
@@ -213,7 +212,7 @@ class SyncClient:
                           else (False, True)):
             _, body = self._answer(
                 node, SHARED, headers, shared_message.encode_question(
-                    items, asked.roots, with_list), seconds=ANSWER_SECONDS)
+                    items, asked.roots, with_list))
             verdict, reply = shared_message.decode_reply(
                 body, len(asked.roots), len(items.devices))
             if verdict is not Verdict.UNKNOWN_SET:
@@ -281,10 +280,9 @@ class SyncClient:
 
     def _answer(self, node: RingDevice, what: str,
                 headers: Mapping[str, object], message: bytes,
-                expected: int = HTTP_OK, seconds: float = 0.0
+                expected: int = HTTP_OK
                 ) -> tuple[BufferedHTTPResponse, bytes]:
-        resp, body = self.connections.request(node, what, headers, message,
-                                              seconds)
+        resp, body = self.connections.request(node, what, headers, message)
         if resp.status in REFUSALS:
             raise Refusal(REFUSALS[resp.status], status=resp.status)
         if resp.status != expected:

@@ -8,6 +8,7 @@ PROTOCOL.md, "The sync message".
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Optional
 
@@ -47,13 +48,18 @@ from swift_lightsync.sync.names import (
     IDLE_HEADER,
     MISSING,
     NOTICE,
+    PATIENCE_HEADER,
     REHASH,
     ROOTS,
     SENDER_HEADER,
     SHARED,
     SUFFIXES,
 )
-from swift_lightsync.sync.patient_reads import PATIENCE, PatientReads
+from swift_lightsync.sync.patient_reads import (
+    PATIENCE,
+    PatientReads,
+    patience_of,
+)
 from swift_lightsync.sync.shared_reads import SharedReads
 from swift_lightsync.sync.standing_trees import StandingTrees
 from swift_lightsync.sync.wire import (
@@ -161,11 +167,12 @@ class LightSyncVerb(ObjectController):
         self._hear_of_sender(request)
         with self._admitted(request) as body:
             message = tpool.execute(shared_message.decode_question, body)
-            answer = self._shared.kept(message)
+            patience = _patience(request)
+            answer = self._shared.kept(message, patience)
             if answer is None:
                 items = tpool.execute(self._known_shared.find, message)
                 answer = (Verdict.UNKNOWN_SET, (), ()) if items is None \
-                    else self._shared.answer(items, message.roots)
+                    else self._shared.answer(items, message.roots, patience)
             reply = shared_message.encode_reply(*answer)
         return Response(request=request, body=reply,
                         content_type='application/octet-stream')
@@ -174,7 +181,7 @@ class LightSyncVerb(ObjectController):
         device, _, policy = get_name_and_placement(request, 2, 2)
         self._hear_of_sender(request)
         with self._admitted(request) as body:
-            reply = self._reply(device, policy, body)
+            reply = self._reply(device, policy, body, _patience(request))
         idle = self._activity.idle_seconds(device)
         return Response(request=request, body=reply,
                         headers={IDLE_HEADER: idle},
@@ -185,7 +192,7 @@ class LightSyncVerb(ObjectController):
         with self._admitted(request) as body:
             hashes, _ = self._reads.in_time(
                 self._prints(policy).suffix_hashes, device,
-                exchange_message.decode_suffixes(body))
+                exchange_message.decode_suffixes(body), _deadline(request))
             reply = exchange_message.encode_suffix_hashes(hashes)
         return Response(request=request, body=reply,
                         content_type='application/octet-stream')
@@ -194,7 +201,8 @@ class LightSyncVerb(ObjectController):
         device, _, policy = get_name_and_placement(request, 2, 2)
         with self._admitted(request, missing_message.MAX_OFFER_BYTES) as body:
             offer = tpool.execute(missing_message.decode_offer, body)
-            answer = missing.look_up(self, device, policy, offer, PATIENCE)
+            answer = missing.look_up(self, device, policy, offer,
+                                     _patience(request))
             # A sender that dies once it has pushed leaves nothing stale.
             tpool.execute(self._prints(policy).invalidate, device,
                           missing.wanted_suffixes(offer, answer))
@@ -210,7 +218,8 @@ class LightSyncVerb(ObjectController):
             suffixes = exchange_message.decode_rehash(body)
             tpool.execute(fingerprints.invalidate, device, suffixes)
             # Hashing also removes the files that newer ones superseded.
-            self._reads.in_time(fingerprints.roots, device, suffixes)
+            self._reads.in_time(fingerprints.roots, device, suffixes,
+                                _deadline(request))
         return HTTPNoContent(request=request)
 
     def _take_notice(self, request: Request) -> Response:
@@ -220,19 +229,21 @@ class LightSyncVerb(ObjectController):
         tpool.execute(self._failures.report, taken.reporter, taken.failed)
         return HTTPNoContent(request=request)
 
-    def _reply(self, device: str, policy: StoragePolicy,
-               body: bytes) -> bytes:
+    def _reply(self, device: str, policy: StoragePolicy, body: bytes,
+               patience: float) -> bytes:
         # Off the hub: a few bytes can name a set of many partitions.
         message, partitions = tpool.execute(
             self._decode, sync_message.decode_roots, self._known_sets, body)
         if partitions is None:
             return sync_message.encode_reply(Verdict.UNKNOWN_SET)
         read = self._prints(policy).roots
-        roots, left = self._reads.in_time(read, device, partitions)
+        roots, left = self._reads.in_time(read, device, partitions,
+                                          time.monotonic() + patience)
         if left:
             return sync_message.encode_reply(
                 Verdict.NOT_YET,
-                [self._reads.read_on(read, device, left, len(roots))])
+                [self._reads.read_on(read, device, left,
+                                     len(roots) / patience)])
         return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
             differing_slices, partitions, message.roots, roots))
 
@@ -267,5 +278,15 @@ class LightSyncVerb(ObjectController):
                 places.enter_context(self._long_bodies.admitted())
                 patience = min(patience, PATIENCE)
             body = read_body(request, length, patience)
-            places.enter_context(self._admission.admitted())
+            places.enter_context(self._admission.admitted(
+                _patience(request) / 2))
             yield body
+
+
+def _patience(request: Request) -> float:
+    """Return for how long to look at partitions for the sender."""
+    return patience_of(request.headers.get(PATIENCE_HEADER))
+
+
+def _deadline(request: Request) -> float:
+    return time.monotonic() + _patience(request)

@@ -45,6 +45,16 @@ def cpu_ms(pids: Iterable[int]) -> float:
     return total / 1e6
 
 
+def written_bytes(pids: Iterable[int]) -> int:
+    """Return what processes have had written to disks so far, in pages."""
+    total = 0
+    for pid in pids:
+        with open('/proc/%d/io' % pid) as counts:
+            total += next(int(line.split()[1]) for line in counts
+                          if line.startswith('write_bytes'))
+    return total
+
+
 @contextmanager
 def syscalls(pids: Iterable[int]) -> Iterator[Callable[[], Optional[int]]]:
     """

@@ -14,7 +14,8 @@ from tools.benchmarks.bench import Bench
 from tools.benchmarks.record import Metric
 from tools.benchmarks.settings import KIB, names, number, require
 from tools.benchmarks.sync_data import DataSet, Storage
-from tools.benchmarks.sync_trial import SCENARIOS, Contestant, Trial
+from tools.benchmarks.sync_steps import SCENARIOS, USUAL
+from tools.benchmarks.sync_trial import Contestant, Trial
 from tools.cluster import Cluster, ClusterSpec, Policy
 from tools.cluster.spec import MAX_NODES, SYNC_METHODS
 
@@ -50,7 +51,7 @@ class Sync(Bench):
         'objects': (number(1), 500, 'PER_NODE',
                     'object replicas that a node holds'),
         'size': (_sizes, '6-10', 'LOW-HIGH', 'size of an object, KiB'),
-        'scenarios': (names(SCENARIOS), ','.join(SCENARIOS), 'NAME,…',
+        'scenarios': (names(SCENARIOS), ','.join(USUAL), 'NAME,…',
                       'what is measured'),
         'sync-method': (SYNC_METHODS, 'rsync', None, 'how data is pushed'),
         'replicators': (names(REPLICATORS), ','.join(REPLICATORS), 'NAME,…',
@@ -64,6 +65,7 @@ class Sync(Bench):
         Metric('messages_per_partition', 'messages/partition', 2),
         Metric('bytes_sent', 'bytes sent/node'),
         Metric('cpu_seconds', 'CPU s/node', 3),
+        Metric('kib_written', 'KiB written/node'),
         Metric('sender_cpu_ms', 'sender, CPU ms/node', 1),
         Metric('receiver_cpu_ms', 'receiver, CPU ms/node', 1),
         Metric('sender_syscalls', 'sender, syscalls/node'),
@@ -74,6 +76,7 @@ class Sync(Bench):
         Metric('total_bytes_sent', 'all rounds: bytes/node'),
         Metric('total_cpu_seconds', 'all rounds: CPU s/node', 3),
         Metric('total_messages', 'all rounds: messages', 1),
+        Metric('total_kib_written', 'all rounds: KiB written/node'),
         Metric('converged', 'converged', has_ratio=False))
 
     def measure(self, stack: Any) -> None:
@@ -128,7 +131,8 @@ class Sync(Bench):
 
     def _play(self, contestant: Contestant, scenario: str,
               run: int) -> dict[str, Any]:
-        found = Trial(contestant, self._storage, self._data_set,
-                      '%s/%d' % (scenario, run)).play(self._master, scenario)
+        trial = Trial(contestant, self._storage, self._data_set,
+                      '%s/%d' % (scenario, run))
+        found = trial.play(self._master, SCENARIOS[scenario])
         return {**found, 'messages_per_partition':
                 found['messages'] * found['live_nodes'] / self._partitions}

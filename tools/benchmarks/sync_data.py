@@ -87,8 +87,8 @@ class DataSet:
         Choose what a scenario writes, to 10 % of the objects.
 
         :param kind: ``create`` (new objects), ``delete``, both at a quorum
-            of their devices; or ``rewrite`` (deleted, then created anew), at
-            all live ones
+            of their devices; ``single`` (new objects at one of them); or
+            ``rewrite`` (deleted, then created anew), at all live ones
         :param seed: of the trial
         :param devices_of: tells the devices of an object's replicas
         :param live: the devices that can be written to
@@ -99,10 +99,11 @@ class DataSet:
 
         def quorum(name: str) -> tuple[str, ...]:
             devices = sorted(devices_of(name))
-            return tuple(rng.sample(devices, utils.quorum_size(
-                len(devices))))
+            return tuple(rng.sample(
+                devices, 1 if kind == 'single' else utils.quorum_size(
+                    len(devices))))
 
-        if kind == 'create':
+        if kind in ('create', 'single'):
             return [(each, quorum(each.name)) for each in self._versions(
                 'new-' + seed.replace('/', '-'), count, begin)]
         chosen = rng.sample(self.objects, count)
@@ -171,6 +172,12 @@ def write_object(disk_file: Any, body: bytes, timestamp: utils.Timestamp,
         writer.commit(timestamp)
 
 
+def empty(device: str) -> None:
+    """Make a device that of a new disk."""
+    shutil.rmtree(device)
+    os.mkdir(device)
+
+
 def restore(master: str, device: str) -> None:
     """Make a directory equal to its master copy."""
     shutil.rmtree(device)
@@ -222,6 +229,11 @@ class Storage:
 
     def devices_of(self, name: str) -> tuple[str, ...]:
         return self.place(name)[1]
+
+    def holders(self, partition: int) -> set[str]:
+        """Return the devices that the ring names for a partition."""
+        return {node['device']
+                for node in self._ring.get_part_nodes(partition)}
 
     def write(self, writes: Iterable[Write],
               devices_dir_of: Callable[[str], str],

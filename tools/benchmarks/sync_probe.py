@@ -7,7 +7,8 @@ replicator's own class in a process that stays: neither its start nor state
 that a pass leaves for the next one spoils a measurement. FD is one end of a
 SOCK_SEQPACKET pair. The probe sends ``ready``, and for each packet that it
 receives a Usage as JSON; it ends when the other end is closed. A packet asks
-for a pass by itself, as of --once, or for one that follows those before it.
+for a pass by itself, as of --once, or for one that follows those before it
+after so many seconds, which its clock, but nobody, has passed.
 """
 
 import json
@@ -30,7 +31,7 @@ CLASSES = {
     'stock': ('swift.obj.replicator', 'ObjectReplicator'),
     'lightsync': ('swift_lightsync.sync.replicator', 'LightSyncReplicator'),
 }
-READY, GO, FOLLOW, PACKET = b'ready', b'go', b'follow', 4096
+READY, GO, PACKET = b'ready', b'go', 4096
 #: seconds that a probe may take to start, and to end
 START_TIMEOUT, STOP_TIMEOUT = 60, 30
 
@@ -63,6 +64,13 @@ def _max_rss_kib() -> int:
                     if line.startswith('VmHWM:'))
 
 
+def _go_ahead(seconds: int) -> None:
+    """Set the clock of this process ahead."""
+    if seconds:
+        clock = time.time
+        time.time = lambda: clock() + seconds
+
+
 def measured(base: Any, fd: int) -> Any:
     """Return a replicator's class with its passes measured."""
     class Probe(base):
@@ -72,10 +80,11 @@ def measured(base: Any, fd: int) -> Any:
         def run_forever(self, *args: Any, **kwargs: Any) -> None:
             os.write(fd, READY)
             while packet := os.read(fd, PACKET):
-                if packet == FOLLOW:
-                    self._follow()
-                else:
+                if packet == GO:
                     self.run_once()
+                else:
+                    _go_ahead(int(packet))
+                    self._follow()
                 assert self.usage, 'run_once() did not replicate'
                 os.write(fd, json.dumps(asdict(self.usage)).encode('ascii'))
 
@@ -168,17 +177,19 @@ class Probes:
         """Return the processes of the probes."""
         return [process.pid for process, _ in self._probes.values()]
 
-    def run(self, timeout: float, follows: bool = False) -> list[Usage]:
+    def run(self, timeout: float, follows: bool = False,
+            seconds: int = 0) -> list[Usage]:
         """
         Run a pass on all nodes at the same time.
 
         :param timeout: seconds that it may take
         :param follows: whether it may know what the passes before it found
+        :param seconds: that passed since those, for the replicators
         :raises BenchError: if it takes longer
         """
         deadline = time.monotonic() + timeout
         for _, ours in self._probes.values():
-            ours.send(FOLLOW if follows else GO)
+            ours.send(b'%d' % seconds if follows else GO)
         return [Usage(**json.loads(self._receive(
             node, deadline, 'the end of a pass (%g seconds)' % timeout)))
             for node in self._probes]

@@ -3,39 +3,22 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from tools.benchmarks import request_log
-from tools.benchmarks.measure import cpu_ms, cpu_seconds, syscalls
+from tools.benchmarks.measure import (
+    cpu_ms,
+    cpu_seconds,
+    syscalls,
+    written_bytes,
+)
 from tools.benchmarks.settings import BenchError
-from tools.benchmarks.sync_data import DataSet, Storage, restore
+from tools.benchmarks.sync_data import DataSet, Storage, Version, restore
 from tools.benchmarks.sync_probe import Probes
-from tools.benchmarks.sync_writes import write
+from tools.benchmarks.sync_steps import Scenario, Steps
 from tools.cluster import Cluster
-
-#: Passes after which replicas that still differ count as not converged.
-MAX_ROUNDS = 10
-#: What takes a node from a cluster, and what brings it back: methods of
-#: Cluster. A node that is partitioned is silent, the ports of a dead one
-#: refuse connections.
-LOSSES = {'kill': 'start', 'partition': 'heal'}
-#: scenario -> its steps: of LOSSES, of DataSet.changes, a pass, or the node's
-#: return; LightSync §3 and §6 measure these states
-SCENARIOS = {
-    'stable': (),
-    'create': ('create',),
-    'delete': ('delete',),
-    'dead-refused': ('kill',),
-    'dead-silent': ('partition',),
-    'rejoin': ('kill', 'rewrite', 'replicate', 'return'),
-    'changes': ('replicate', 'replicate', 'touch'),
-}
-#: Scenarios whose passes follow each other, as a daemon's do.
-FOLLOWING = ('changes',)
-#: Partitions of a node that ``touch`` changes.
-TOUCHED = 10
 
 
 class Contestant:
@@ -60,14 +43,14 @@ class Contestant:
             finally:
                 self.probes.stop()
 
-    def replicate(self, nodes: list[int],
-                  follows: bool = False) -> dict[str, Any]:
+    def replicate(self, nodes: list[int], follows: bool = False,
+                  seconds: int = 0) -> dict[str, Any]:
         """
         Have the live nodes, whose probes run, make a pass together.
 
         :param nodes: their numbers
         :param follows: whether it may know what the passes before it found
-
+        :param seconds: that passed, for the replicators, since the one before
         :returns: the figures of the pass: ``pass_seconds`` of the slowest
             node, ``max_rss_mib`` of the largest replicator, of the others
             the means of the nodes
@@ -85,7 +68,9 @@ class Contestant:
                           for side, pids in sides.items()}
             ms = {side: cpu_ms(pids) for side, pids in sides.items()}
             sent, cpu = self._bytes_sent(nodes), cpu_seconds(servers)
-            usages = self.probes.run(self.timeout, follows)
+            written = written_bytes(servers + self.probes.pids())
+            usages = self.probes.run(self.timeout, follows, seconds)
+            written = written_bytes(servers + self.probes.pids()) - written
             cpu = cpu_seconds(servers) - cpu
             ms = {side: cpu_ms(pids) - ms[side]
                   for side, pids in sides.items()}
@@ -97,6 +82,7 @@ class Contestant:
             'requests': {verb: count / len(nodes)
                          for verb, count in sorted(requests.items())},
             'bytes_sent': sent / len(nodes),
+            'kib_written': written / len(nodes) / 1024,
             'cpu_seconds': (cpu + sum(
                 usage.cpu_seconds for usage in usages)) / len(nodes),
             **{side + '_cpu_ms': used / len(nodes)
@@ -122,93 +108,60 @@ class Trial:
 
     def __init__(self, contestant: Contestant, storage: Storage,
                  data_set: DataSet, seed: str) -> None:
-        self._contestant, self._storage = contestant, storage
-        self._data_set, self._seed = data_set, seed
-        self._follows = False
-        self._live = list(contestant.nodes)
+        self.contestant, self.storage = contestant, storage
+        self.data_set, self.seed = data_set, seed
+        #: The nodes that take part.
+        self.live = list(contestant.nodes)
         self._versions = {each.name: each for each in data_set.objects}
-        #: what brings the lost node back, and its number
-        self._lost: Any = None
+        self._scenario = Scenario()
 
-    def play(self, master: str, scenario: str) -> dict[str, Any]:
+    def play(self, master: str, scenario: Scenario) -> dict[str, Any]:
         """
         Play the scenario, then passes until all replicas are equal.
 
         :param master: the directory of the master copy
+        :param scenario: the scenario
         :returns: the figures
         :raises BenchError: if a pass took too long, or the cluster is not
             what it should be
         """
-        self._follows = scenario in FOLLOWING
-        for device, path in self._paths().items():
+        self._scenario = scenario
+        for device, path in self.paths().items():
             restore(os.path.join(master, device), path)
+        steps = Steps(self)
         try:
-            self._contestant.probes.start(self._live)
-            self._replicate()
+            self.contestant.probes.start(self.live)
+            self.replicate()
             if self._stale():
                 raise BenchError('%d replicas are not as they were written, '
                                  'before anything was changed'
                                  % self._stale())
-            for step in SCENARIOS[scenario]:
-                self._do(step)
-            passes = [self._replicate()]
-            while self._stale() and len(passes) < MAX_ROUNDS:
-                passes.append(self._replicate())
-            return summary(passes, len(self._live), self._stale())
+            for step in scenario.steps:
+                steps.do(step)
+            least, most = scenario.passes
+            passes = [self.replicate() for _ in range(least)]
+            while self._stale() and len(passes) < most:
+                passes.append(self.replicate())
+            return summary(passes, len(self.live), self._stale())
         finally:
-            self._contestant.probes.stop()
-            self._heal()
+            self.contestant.probes.stop()
+            steps.end()
 
-    def _stale(self) -> int:
-        return self._storage.stale(self._versions.values(),
-                                   self._paths().get)
-
-    def _paths(self) -> dict[str, str]:
-        return self._contestant.cluster.device_paths(*self._live)
-
-    def _replicate(self) -> dict[str, Any]:
-        return self._contestant.replicate(self._live, self._follows)
-
-    def _do(self, step: str) -> None:
-        cluster, probes = self._contestant.cluster, self._contestant.probes
-        if step in LOSSES:
-            # The last node, and its replicator.
-            node = self._live.pop()
-            probes.stop([node])
-            getattr(cluster, step)(node)
-            self._lost = getattr(cluster, LOSSES[step]), node
-        elif step == 'return':
-            node = self._heal()
-            probes.start([node])
-            self._live.append(node)
-        elif step == 'replicate':
-            self._replicate()
-        elif step == 'touch':
-            self._touch()
-        else:
-            # Of scenarios that lose no node, all nodes are live.
-            paths = self._paths()
-            writes = self._data_set.changes(
-                step, self._seed, self._storage.devices_of, paths)
-            self._storage.write(
-                writes, lambda device: os.path.dirname(paths[device]))
-            self._versions.update((each.name, each) for each, _ in writes)
-
-    def _touch(self) -> None:
-        """Overwrite objects by the servers of all their replicas."""
-        versions = self._data_set.overwrites(self._seed, -(
-            -TOUCHED * len(self._live) // self._storage.replicas))
-        write(self._contestant.cluster, [
-            each for version in versions
-            for each in self._storage.puts(version)])
+    def expect(self, versions: Iterable[Version]) -> None:
+        """Take versions for the latest ones of their objects."""
         self._versions.update((each.name, each) for each in versions)
 
-    def _heal(self) -> Any:
-        if self._lost is None:
-            return None
-        (bring_back, node), self._lost = self._lost, None
-        bring_back(node)
-        return node
+    def _stale(self) -> int:
+        return self.storage.stale(self._versions.values(), self.paths().get)
+
+    def paths(self) -> dict[str, str]:
+        """Return the devices of the nodes that take part: name -> path."""
+        return self.contestant.cluster.device_paths(*self.live)
+
+    def replicate(self) -> dict[str, Any]:
+        """Have the nodes that take part make a pass."""
+        return self.contestant.replicate(
+            self.live, self._scenario.follows, self._scenario.seconds)
 
 
 def summary(passes: list[dict[str, Any]], live: int,
@@ -224,4 +177,5 @@ def summary(passes: list[dict[str, Any]], live: int,
         **passes[0], 'rounds': len(passes), 'converged': int(not stale),
         'stale_replicas': stale, 'live_nodes': live,
         **{'total_' + name: sum(each[name] for each in passes) for name in (
-            'pass_seconds', 'messages', 'bytes_sent', 'cpu_seconds')}}
+            'pass_seconds', 'messages', 'bytes_sent', 'cpu_seconds',
+            'kib_written')}}

@@ -127,6 +127,8 @@ class Neighbours(Peers):
                 yield events.Together([
                     self.play(each, perform) for each in action.processes],
                     action.limit)
+                # What nobody expects ends the simulation.
+                result = [True] * len(action.processes)
             else:
                 result = yield from perform(action)
 

@@ -16,10 +16,6 @@ from swift_lightsync.sync.core.comparison import Ask, compare
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
 
-#: Seconds for which an answer is waited for, at least: a node answers within
-#: them whatever its disks do.
-ANSWER_SECONDS = 40
-
 
 class Condition(IntEnum):
     """Whether a device of the peer can be compared with."""

@@ -4,7 +4,6 @@
 import unittest
 
 from swift_lightsync.sync import shared_reads
-from swift_lightsync.sync.core.conversation import ANSWER_SECONDS
 from swift_lightsync.sync.core.engine.rounds import (
     Relist,
     Round,
@@ -12,7 +11,7 @@ from swift_lightsync.sync.core.engine.rounds import (
 )
 from swift_lightsync.sync.core.sync_round import Answer, Check, Exchange
 from swift_lightsync.sync.keys import device_key
-from swift_lightsync.sync.patient_reads import PATIENCE
+from swift_lightsync.sync.patient_reads import PATIENCE, patience_of
 from tests.unit.sync.fixtures import node
 
 ONE, TWO, THREE = (node(number, 6200, ip='127.0.0.%d' % number)
@@ -87,5 +86,12 @@ class TestFullComparison(unittest.TestCase):
 class TestPatience(unittest.TestCase):
 
     def test_a_node_tells_of_a_disk_that_hangs_while_it_is_waited_for(self):
-        self.assertLess(2 * PATIENCE + PATIENCE + shared_reads.GRACE,
-                        ANSWER_SECONDS)
+        for seconds in (1, 2, 10, 49, 50, 60, 3600):
+            patience = patience_of('%d' % seconds)
+            # Admission, what is kept, a new tree, and reading.
+            self.assertLess(
+                patience * (0.5 + 1 + 1 + 1 + shared_reads.GRACE), seconds)
+
+    def test_who_says_nothing_sensible_is_given_the_usual_time(self):
+        for said in (None, '', '-1', '1.5', '12345', '²'):
+            self.assertEqual(PATIENCE, patience_of(said))

@@ -3,6 +3,7 @@
 
 import os
 import threading
+from math import inf
 from unittest import mock
 
 from swift.common.bufferedhttp import BufferedHTTPConnection
@@ -171,7 +172,9 @@ class TestRehash(ExchangeTestCase):
     def test_what_is_not_hashed_in_time_is_hashed_later(self):
         self.put_all()
         self.put_all('o', 2, [0])
-        with mock.patch.object(verb, 'PATIENCE', -1):
+        with mock.patch.object(
+                verb, '_deadline', lambda request:
+                -inf if request.path.endswith('rehash') else inf):
             stats = self.run_pass(0)
         self.assertEqual(PARTS, stats.attempted)
         self.run_pass(0)

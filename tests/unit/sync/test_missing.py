@@ -8,7 +8,7 @@ from unittest import mock
 
 from swift.common.utils import Timestamp, hash_path
 
-from swift_lightsync.sync import missing, missing_message, verb
+from swift_lightsync.sync import missing, missing_message
 from tests.unit.sync.exchanges import NOW, PARTS, Meddler, RsyncTestCase
 
 
@@ -193,7 +193,9 @@ class TestManyObjects(MissingTestCase):
         self.assert_converged([0, 1], files=18)
 
     def test_what_was_not_looked_at_in_time_is_offered_again(self):
-        with mock.patch.object(verb, 'PATIENCE', -1), \
+        genuine = missing.look_up
+        with mock.patch.object(missing, 'look_up', lambda *args: genuine(
+                *args[:-1], -1)), \
                 mock.patch('swift_lightsync.sync.fingerprints.PORTION', 5):
             # Only "missing" gets on without patience.
             with mock.patch.object(self.nodes[1].app, '_reads',
@@ -204,7 +206,7 @@ class TestManyObjects(MissingTestCase):
         self.assertEqual(['suffixes'] + ['missing'] * 4 + ['rehash'],
                          self.others())
 
-    def patient(self, method, device, partitions):
+    def patient(self, method, device, partitions, deadline):
         return method(device, partitions), []
 
 

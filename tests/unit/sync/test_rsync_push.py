@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """rsync_push: the real rsync, and what becomes of it."""
 
+import fcntl
 import os
 import shutil
 import signal
+import tempfile
+import unittest
 from unittest import mock
 
 from swift.common.concurrency import spawn
@@ -11,6 +14,7 @@ from swift.obj import replicator
 from swift.obj.diskfile import get_data_dir
 from swift.obj.replicator import ObjectReplicator
 
+from swift_lightsync.sync import rsync_push
 from tests.unit.sync.exchanges import PARTS, RsyncTestCase
 from tests.unit.sync.fixtures import wait_for
 
@@ -202,3 +206,19 @@ class TestRsync(RsyncTestCase):
         self.rsyncd.stop()
         stats = self.run_pass(0)
         self.assert_stats(stats, attempted=PARTS, failure=PARTS, success=0)
+
+
+class TestLists(unittest.TestCase):
+
+    def test_only_the_lists_of_killed_replicators_are_removed(self):
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        left, used, other = (os.path.join(directory, name) for name in (
+            'lightsync-a.list', 'lightsync-b.list', 'lightsync.recon'))
+        for path in (left, used, other):
+            with open(path, 'w'):
+                pass
+        with open(used) as locked:
+            fcntl.flock(locked, fcntl.LOCK_EX)
+            rsync_push.remove_lists(directory)
+        self.assertEqual({os.path.basename(used), os.path.basename(other)},
+                         set(os.listdir(directory)))

@@ -5,7 +5,7 @@ import shutil
 import threading
 from unittest import mock
 
-from swift_lightsync.sync import patient_reads, shared_reads
+from swift_lightsync.sync import patient_reads, shared_reads, verb
 from swift_lightsync.sync.core.comparison import UNREAD, slice_roots
 from swift_lightsync.sync.core.conversation import Condition
 from swift_lightsync.sync.core.shared_set import SharedSet
@@ -115,8 +115,7 @@ class TestShared(VerbTestCase):
             return genuine(prints, dev_path, device, partition)
 
         with mock.patch.object(Fingerprints, '_get', get):
-            with mock.patch.object(shared_reads, 'GRACE', 1 -
-                                   patient_reads.PATIENCE):
+            with mock.patch.object(verb, '_patience', return_value=1):
                 for _ in range(3):
                     self.assertEqual([Condition.NOT_YET, Condition.READY],
                                      self.conditions())
@@ -130,5 +129,5 @@ class TestShared(VerbTestCase):
 
     def test_the_documented_times(self):
         self.assertEqual(
-            shared_reads.GRACE + patient_reads.PATIENCE,
+            (1 + shared_reads.GRACE) * patient_reads.PATIENCE,
             int(documented.found(r'hangs for (\d+) seconds')))

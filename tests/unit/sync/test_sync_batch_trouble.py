@@ -10,8 +10,10 @@ from unittest import mock
 from swift.common.utils import lock_path
 
 from swift_lightsync.sync import changed_file, neighbours
+from swift_lightsync.sync.core.engine.peers import Peers
 from swift_lightsync.sync.core.postponed import MOST
-from tests.unit.sync.batches import BatchTestCase
+from swift_lightsync.sync.exchange_batch import ExchangeBatch
+from tests.unit.sync.batches import PARTS, BatchTestCase
 from tests.unit.sync.exchanges import Meddler
 
 
@@ -108,6 +110,38 @@ class TestTrouble(BatchTestCase):
         self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
                           failure=0)
         self.assertEqual(self.held(), self.sent('REPLICATE'))
+
+    def test_what_nobody_expects_of_one_exchange_ends_it_alone(self):
+        genuine = ExchangeBatch._suffix_hashes
+        for part in range(PARTS):
+            if any(number % self.hosts == 0 for number in self.parts[part]):
+                self.put_one('new', part, self.row_of(part))
+
+        def suffix_hashes(batch, action):
+            if action.batch.device == 'sdb':
+                raise KeyError('nobody expects it')
+            return genuine(batch, action)
+
+        with mock.patch.object(ExchangeBatch, '_suffix_hashes',
+                               suffix_hashes):
+            stats = self.one_pass()
+        self.assertIn('one by one', self.errors()[0])
+        self.assert_stats(stats, attempted=self.held(), failure=0)
+        self.assertTrue(stats['rsync'])
+
+    def test_what_nobody_expects_of_one_answer_ends_no_pass(self):
+        genuine = Peers.note
+
+        def note(peers, device, node, *args):
+            if node['replication_port'] == self.ring_nodes[1][
+                    'replication_port']:
+                raise KeyError('nobody expects it')
+            return genuine(peers, device, node, *args)
+
+        with mock.patch.object(Peers, 'note', note):
+            stats = self.one_pass()
+        self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
+                          failure=0)
 
     def test_a_peer_without_conversations_is_asked_device_by_device(self):
         with Meddler(self.nodes[1], 'shared', reply=400) as met:

@@ -36,6 +36,10 @@ class Together:
     """
     Runs processes at the same time, until all are done.
 
+    The result tells of each whether it came to its end: an unexpected
+    exception, which the shell logs, ends only the process that it is raised
+    in.
+
     :param processes: the processes
     :param limit: how many of them run at once
     """

@@ -43,15 +43,21 @@ def asking(peers: Peers, rounds: Collection[Round],
             nodes[endpoint(pair.node)].append(pair)
         if not nodes:
             return
+        messages: list[Sequence[Pair]] = []
         processes: list[Process[None]] = []
         for where, pairs in nodes.items():
             if peers.converses(where):
-                processes += [_asking_node(peers, message)
-                              for message in messages_of(pairs, limit)]
+                shared = messages_of(pairs, limit)
+                messages += shared
+                processes += [_asking_node(peers, each) for each in shared]
             else:
-                processes += [asking_pair(peers, part) for pair in pairs
-                              for part in pair.parts(limit)]
-        yield Together(processes, MESSAGES)
+                parts = [part for pair in pairs for part in pair.parts(limit)]
+                messages += [[part] for part in parts]
+                processes += [asking_pair(peers, part) for part in parts]
+        ended = yield Together(processes, MESSAGES)
+        for message, well in zip(messages, ended):
+            for pair in () if well else message:
+                pair.give_up()
 
 
 def asking_pair(peers: Peers, pair: Pair) -> Process[None]:

@@ -12,7 +12,7 @@ from swift_lightsync.sync.core.device_keys import device_key
 from swift_lightsync.sync.core.engine.rounds import Round
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.shared_set import SharedItem
-from swift_lightsync.sync.core.sync_round import Check
+from swift_lightsync.sync.core.sync_round import Answer, Check
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,14 @@ class Pair:
         """Answer the Checks of the rounds."""
         for each in self.rounds:
             each.answer(told.about(each.partition))
+
+    def give_up(self) -> None:
+        """Have the rounds that still wait for the node compare by suffixes."""
+        key = device_key(self.node)
+        for each in self.rounds:
+            if isinstance(each.pending, Check) \
+                    and device_key(each.pending.device) == key:
+                each.answer(Answer.INVALID)
 
 
 def pairs_of(rounds: Iterable[Round]) -> list[Pair]:

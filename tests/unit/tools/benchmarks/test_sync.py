@@ -16,6 +16,7 @@ from swift.obj.diskfile import read_metadata
 from tools.benchmarks import sync_probe
 from tools.benchmarks.settings import BenchError
 from tools.benchmarks.sync_data import DataSet, Storage, Version, restore
+from tools.benchmarks.sync_steps import Steps
 from tools.benchmarks.sync_trial import summary
 
 DEVICES = ('a', 'b', 'c', 'd', 'e')
@@ -41,7 +42,7 @@ class TestDataSet(unittest.TestCase):
                          DataSet(1, 200, (6144, 10240), NOW).objects)
         self.assertNotEqual(self.data.objects,
                             DataSet(2, 200, (6144, 10240), NOW).objects)
-        for kind in ('create', 'delete', 'rewrite'):
+        for kind in ('create', 'single', 'delete', 'rewrite'):
             self.assertEqual(self.changes(kind), self.changes(kind))
             self.assertNotEqual(self.changes(kind),
                                 self.changes(kind, 's/2'))
@@ -54,6 +55,11 @@ class TestDataSet(unittest.TestCase):
             self.assertNotIn(version.name, old)
             self.assertEqual(2, len(set(devices)))
             self.assertLess(set(devices), set(devices_of(version.name)))
+
+    def test_single_copies_are_new_objects_at_one_device(self):
+        for version, devices in self.changes('single'):
+            device, = devices
+            self.assertIn(device, devices_of(version.name))
 
     def test_deletions_are_newer_tombstones_at_a_quorum(self):
         old = {each.name: each.timestamp for each in self.data.objects}
@@ -89,8 +95,10 @@ class TestStorage(unittest.TestCase):
                 utils, 'HASH_PATH_' + name, value))
         for device in 'ab':
             os.makedirs(self.path(device))
-        ring = SimpleNamespace(replica_count=2, get_nodes=lambda *names: (
-            0, [{'device': device} for device in 'ab']))
+        nodes = [{'device': device} for device in 'ab']
+        ring = SimpleNamespace(
+            replica_count=2, get_nodes=lambda *names: (0, nodes),
+            get_part_nodes=lambda partition: nodes)
         self.storage = Storage(self.root, ring, seed=1)
         self.objects = [Version('o%d' % i, NOW + i, 100) for i in range(4)]
         self.write(*((each, 'ab') for each in self.objects), rehash=True)
@@ -140,6 +148,27 @@ class TestStorage(unittest.TestCase):
             queues = [os.path.getsize(self.path(
                 device, *part, 'hashes.invalid')) for device in 'ab']
             self.assertEqual((0, True), (queues[0], queues[1] > 0))
+
+
+    def test_what_is_displaced_is_a_hand_off_elsewhere(self):
+        paths = {device: self.path(device) for device in 'abc'}
+        os.makedirs(self.path('c', 'objects'))
+        cluster = SimpleNamespace(device_paths=lambda *nodes: {
+            device: paths[device] for device in (nodes or paths)})
+        trial = SimpleNamespace(
+            contestant=SimpleNamespace(cluster=cluster, nodes=list('cab')),
+            storage=self.storage, live=list('cab'), seed='x',
+            paths=cluster.device_paths)
+        Steps(trial).do('displace')
+        self.assertEqual([], os.listdir(self.path('b', 'objects')))
+        self.assertEqual(['0'], os.listdir(self.path('c', 'objects')))
+        self.assertEqual((0, 4), (self.stale(None, 'a'),
+                                  self.stale(None, 'b')))
+        # Nobody is free to take what they both hold.
+        del paths['c']
+        with self.assertRaisesRegex(BenchError, 'more --nodes'):
+            trial.live = list('ba')
+            Steps(trial).do('displace')
 
 
 class Replicator:
@@ -203,7 +232,8 @@ class TestSummary(unittest.TestCase):
     def test_the_first_pass_counts_and_the_sums_of_all(self):
         first, second = ({
             'pass_seconds': seconds, 'messages': 7, 'bytes_sent': 100,
-            'cpu_seconds': 1.0, 'max_rss_mib': 50} for seconds in (2.0, 1.0))
+            'cpu_seconds': 1.0, 'kib_written': 4, 'max_rss_mib': 50}
+            for seconds in (2.0, 1.0))
         found = summary([first, second], 4, 0)
         self.assertEqual({**first, **found}, found)
         self.assertEqual((3.0, 14, 200, 2.0), tuple(
