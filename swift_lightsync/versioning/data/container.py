@@ -34,6 +34,21 @@ def sysmeta(name):
     return _SYSMETA + name
 
 
+def version_headers(enabled, mode='', hidden=''):
+    """
+    Return the headers of a container that say what its versions are.
+
+    :param mode: a text; empty: only whether versions are enabled
+    :param hidden: the name of its hidden container
+    """
+    found = dict.fromkeys(map(sysmeta, (ENABLED, STOCK_ENABLED)),
+                          str(enabled))
+    if mode:
+        found.update({sysmeta(MODE): mode, sysmeta(STOCK_CONTAINER):
+                      wsgi_quote(str_to_wsgi(hidden))})
+    return found
+
+
 def path_of(account, *names):
     """
     Return the path of an account, a container or an object.

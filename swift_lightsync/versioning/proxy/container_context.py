@@ -13,7 +13,6 @@ from swift.common.swob import (
     HTTPPreconditionFailed,
     HTTPServiceUnavailable,
     str_to_wsgi,
-    wsgi_quote,
 )
 from swift.common.utils import config_true_value
 
@@ -22,10 +21,10 @@ from swift_lightsync.versioning.data.container import (
     ENABLED,
     MODE,
     STOCK_CONTAINER,
-    STOCK_ENABLED,
     authorize,
     send_internal,
     sysmeta,
+    version_headers,
 )
 from swift_lightsync.versioning.proxy.container_deletion import (
     ContainerDeletion,
@@ -134,13 +133,9 @@ class ContainerContext:
 
     def _store(self, req, wanted):
         """Let a request say what the container's versions are."""
-        headers = {ENABLED: wanted, STOCK_ENABLED: wanted}
-        if wanted:
-            headers.update({MODE: self._mode.value,
-                            STOCK_CONTAINER: wsgi_quote(
-                                str_to_wsgi(self.versioned.hidden))})
-        for name, value in headers.items():
-            req.headers[sysmeta(name)] = str(value)
+        req.headers.update(version_headers(
+            wanted, self._mode.value if wanted else '',
+            self.versioned.hidden))
 
     @property
     def _mode(self):

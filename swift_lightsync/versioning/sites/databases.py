@@ -28,8 +28,6 @@ from swift_lightsync.versioning.sites.directories import (
     state_of,
 )
 
-#: Set by the middleware on a container whose objects have versions.
-ENABLED = 'X-Container-Sysmeta-Site-Versions-Enabled'
 #: Seconds, more than those between two ticks of a file system's clock.
 TICK = 0.1
 #: Seconds for which a directory that is as old as it was is not looked into,

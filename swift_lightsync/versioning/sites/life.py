@@ -17,9 +17,7 @@ from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
 from swift_lightsync.versioning.core.life import (
-    ENABLED as SHIPPED_ENABLED,
-)
-from swift_lightsync.versioning.core.life import (
+    ENABLED,
     Life,
     Step,
     changes,
@@ -28,12 +26,9 @@ from swift_lightsync.versioning.core.life import (
 )
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
+from swift_lightsync.versioning.data.container import version_headers
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
-from swift_lightsync.versioning.sites.databases import ENABLED
-from swift_lightsync.versioning.sites.local_data import (
-    STOCK_ENABLED,
-    DataMissing,
-)
+from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
 
 _LIVE = Page(VERSIONS, limit=1)
@@ -93,8 +88,8 @@ def apply_life(helper, env, account, container, message):
 def _post_headers(before, message):
     headers = dict(changes(before, message.headers))
     # As the filter writes it, which clients see.
-    enabled = str(headers.pop(SHIPPED_ENABLED) == 'true')
-    return {**headers, ENABLED: enabled, STOCK_ENABLED: enabled}
+    enabled = headers.pop(ENABLED) == 'true'
+    return {**headers, **version_headers(enabled)}
 
 
 def _change(container, method, headers=()):

@@ -15,8 +15,6 @@ from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
     HTTPException,
     Request,
-    str_to_wsgi,
-    wsgi_quote,
 )
 from swift.common.utils import (
     close_if_possible,
@@ -34,15 +32,16 @@ from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.stored_headers import stored_headers
-from swift_lightsync.versioning.data.container import VersionedContainer
+from swift_lightsync.versioning.data.container import (
+    ENABLED,
+    MODE,
+    VersionedContainer,
+    sysmeta,
+    version_headers,
+)
 from swift_lightsync.versioning.data.object_writes import ObjectWrites
-from swift_lightsync.versioning.server.row_table import MODE
-from swift_lightsync.versioning.sites.databases import ENABLED
 
 SOURCE = 'SV'
-#: Swift's own, which s3api, container_sync and quotas ask for.
-STOCK_ENABLED = 'X-Container-Sysmeta-Versions-Enabled'
-STOCK_CONTAINER = 'X-Container-Sysmeta-Versions-Container'
 #: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
 PIPELINE = """
 [DEFAULT]
@@ -104,7 +103,7 @@ class LocalData:
                 account, container, acceptable_statuses=(2, HTTP_NOT_FOUND))
         except (UnexpectedResponse, Timeout):
             return None
-        return found.get(MODE.lower(), '')
+        return found.get(sysmeta(MODE), '')
 
     def open(self, database, item):
         """
@@ -161,7 +160,8 @@ class LocalData:
         if not headers:
             raise DataMissing('its container is missing')
         return LifeMessage.of(life, common_headers(
-            headers.items(), config_true_value(headers.get(ENABLED))))
+            headers.items(), config_true_value(
+                headers.get(sysmeta(ENABLED)))))
 
     def make_container(self, database, mode):
         """
@@ -172,9 +172,8 @@ class LocalData:
         """
         policy = POLICIES[database.policy]
         response = self._ask('PUT', (database.account, database.container), {
-            'X-Storage-Policy': policy.name, ENABLED: 'True', MODE: mode,
-            STOCK_ENABLED: 'True', STOCK_CONTAINER: wsgi_quote(str_to_wsgi(
-                database.hidden_container))})
+            'X-Storage-Policy': policy.name, **version_headers(
+                True, mode, database.hidden_container)})
         if not response.is_success:
             raise DataMissing('its container is not made: %s' %
                               response.status)

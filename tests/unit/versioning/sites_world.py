@@ -35,10 +35,9 @@ from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
+from swift_lightsync.versioning.data.container import version_headers
 from swift_lightsync.versioning.rows import replicas
 from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
-from swift_lightsync.versioning.server.row_table import MODE
-from swift_lightsync.versioning.sites.databases import ENABLED
 from swift_lightsync.versioning.sites.propagator import VersionsPropagator
 from swift_lightsync.versioning.sites.receiver import Receiver
 from swift_lightsync.versioning.strategies.strategy import (
@@ -307,8 +306,8 @@ class Site:
     def make_container(self, container=CONTAINER):
         for name in (container, hidden_container(container)):
             for device in self.devices:
-                response = self._ask(device, 'PUT', name, headers={
-                    ENABLED: 'true', MODE: self.mode})
+                response = self._ask(device, 'PUT', name, headers=(
+                    version_headers(True, self.mode)))
                 assert response.status_int in (201, 202), response.status
 
     def has(self, container):

@@ -22,10 +22,11 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.data.container import version_headers
 from swift_lightsync.versioning.server.row_table import MODE, record_of
 from swift_lightsync.versioning.sites import database as database_module
 from swift_lightsync.versioning.sites import databases, directories
-from swift_lightsync.versioning.sites.databases import ENABLED, Databases
+from swift_lightsync.versioning.sites.databases import Databases
 from swift_lightsync.versioning.sites.local_data import LocalData
 from tests.unit.sync.fixtures import SwiftTestCase
 
@@ -55,7 +56,7 @@ class TestDatabases(SwiftTestCase):
             os.path.join(self.devices_dir, 'sda'), 0, account, container,
             put_timestamp=Timestamp.now().internal, storage_policy_index=0)
         broker.update_metadata({
-            name: (value, Timestamp.now().internal)
+            name.title(): (value, Timestamp.now().internal)
             for name, value in metadata.items()})
 
     def make_shard(self, name, root):
@@ -70,13 +71,13 @@ class TestDatabases(SwiftTestCase):
                  each.mode) for _, each in self.databases]
 
     def enable(self, mode='read-repair'):
-        self.metadata = {ENABLED: 'True', MODE: mode}
+        self.metadata = version_headers(True, mode)
 
     def test_containers_with_versions_are_followed_suspended_ones_too(self):
         hidden = hidden_container('c')
-        self.make(ACCOUNT, 'c', **{ENABLED: 'True', MODE: 'read-repair'})
+        self.make(ACCOUNT, 'c', **version_headers(True, 'read-repair'))
         self.make(ACCOUNT, 'suspended',
-                  **{ENABLED: 'False', MODE: 'write-repair'})
+                  **version_headers(False, 'write-repair'))
         self.make(ACCOUNT, 'plain')
         self.make(ACCOUNT, hidden, **{MODE: 'read-repair'})
         self.assertCountEqual([
