@@ -172,7 +172,16 @@ def powered(root):
 
 
 def cut(world, disk, children):
-    """Cut the power; what was told before was durable."""
+    """
+    Cut the power; what was told before was durable.
+
+    Nobody may live on: Swift acknowledges what it could not sync the
+    directory of.
+    """
+    for child in children:
+        os.kill(child.pid, signal.SIGSTOP)
+    for child in children:
+        wait_for(lambda: not runs(child.pid), 'it has stopped', PATIENCE)
     shut_down(disk.path)
     for child in children:
         child.kill()

@@ -12,7 +12,6 @@ import os
 import shutil
 import time
 import unittest
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 
@@ -120,18 +119,13 @@ def fault_of(place, path, number):
                  place.daemon, place.length)
 
 
-_at_end = ExitStack()
 _faults = _roles = None
 
 
 def setUpModule():
     global _faults, _roles
-    _faults = _at_end.enter_context(faulty())
-    _roles = _at_end.enter_context(role_cluster(options=OPTIONS))
-
-
-def tearDownModule():
-    _at_end.close()
+    _faults = unittest.enterModuleContext(faulty())
+    _roles = unittest.enterModuleContext(role_cluster(options=OPTIONS))
 
 
 class TableCase(unittest.TestCase):

@@ -6,6 +6,7 @@ The proxy application, and copies of it that know the roles of one object.
 import copy
 from typing import Dict
 
+from swift.common.http import is_server_error
 from swift.proxy import server
 
 from swift_lightsync.proar.names import REFUSED_HEADER
@@ -52,7 +53,8 @@ class RoleApplication(server.Application):
         That is no error of a device: one that was error-limited for it would
         not be asked for what it has.
         """
-        if response.getheader(REFUSED_HEADER):
+        if is_server_error(response.status) and \
+                response.getheader(REFUSED_HEADER):
             if self._other_rings:
                 self._other_rings.learn(response)
             return False

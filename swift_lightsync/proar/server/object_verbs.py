@@ -49,7 +49,11 @@ from swift_lightsync.proar.server.row_updates import (
     Logged,
     RowUpdates,
 )
-from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
+from swift_lightsync.proar.server.vouching_verbs import (
+    VouchingVerbs,
+    number,
+    settled,
+)
 from swift_lightsync.proar.server.write_through import WriteThrough
 from swift_lightsync.proar.vouching.fence import Fence
 from swift_lightsync.proar.vouching.places import version_of
@@ -103,7 +107,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
     @public
     def POST(self, request):
         """Handle a POST as stock Swift, and log it if it has a slot."""
-        return super(PrimaryRoleVerbs, self._serving(request)).POST(request)
+        return self._settled(request, 'POST')
 
     @public
     def DELETE(self, request):
@@ -111,11 +115,16 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
 
         A 404 says so if the object is known to have been deleted before.
         """
-        response = super(PrimaryRoleVerbs, self._serving(request)).DELETE(
-            request)
+        response = self._settled(request, 'DELETE')
         if WAS_DELETED in request.environ:
             response.headers[DELETED_HEADER] = 'true'
         return response
+
+    def _settled(self, request, verb):
+        serving = self._serving(request)
+        answer = getattr(super(PrimaryRoleVerbs, serving), verb)
+        return answer(request) if serving is self \
+            else settled(answer, request)
 
     def _serving(self, request):
         """

@@ -79,12 +79,13 @@ class RowUpdates(ObjectController):
 
     #: the arguments of the updates that a copy would make; None: it is none
     _notes: Optional[List[Tuple[Tuple, Dict]]] = None
+    #: id of the headers of some updates -> their _Updates
+    _updates: Dict[int, _Updates] = {}
 
     def setup(self, conf):
         """Set up the stock controller, and note what updates it keeps."""
         super().setup(conf)
         self._troubles = TroubleCounter(conf, self.logger)
-        #: id of the headers of some updates -> their _Updates
         self._updates = {}
         for policy in POLICIES:
             manager = self._diskfile_router[policy]

@@ -6,7 +6,8 @@ role refuses. PROTOCOL.md, "Vouching".
 
 from functools import lru_cache
 
-from swift.common.concurrency import tpool
+from swift.common.concurrency import sleep, tpool
+from swift.common.http import HTTP_SERVICE_UNAVAILABLE
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import POLICIES, REPL_POLICY
@@ -56,6 +57,8 @@ QUESTIONS = '/' + ASK_PATH, '/' + MISSED_PATH
 MAX_PARTITION = (1 << 32) - 1
 #: Devices whose standing is kept in memory.
 REMEMBERED = 1024
+#: How often a request may meet files that are replaced just then.
+ATTEMPTS = 20
 #: Seconds between two marks for a converger, while reads wait for it.
 SOON = 0.25
 
@@ -160,7 +163,7 @@ class VouchingVerbs(ObjectController):
                 number(request, 'partition', partition, MAX_PARTITION),
                 number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
                        NO_SLOT - 1)), headers)
-        response = answer(request)
+        response = settled(answer, request)
         response.headers.update(headers)
         return response
 
@@ -253,6 +256,24 @@ class VouchingVerbs(ObjectController):
                 body='%s: %s, but the ring has version %d here, and others '
                 'may have another' % (
                     RING_HEADER, request.headers[RING_HEADER], version))
+
+
+def settled(answer, request):
+    """
+    Return Swift's answer, which is 503 if a file is gone that was just there.
+
+    Another request has replaced it. A proxy would take that for a primary
+    role that does not answer, and ask those that lag: so it is run again.
+
+    :param answer: a function of the request
+    """
+    for _ in range(ATTEMPTS):
+        response = answer(request)
+        if response.status_int != HTTP_SERVICE_UNAVAILABLE or \
+                REFUSED_HEADER in response.headers:
+            break
+        sleep()
+    return response
 
 
 def number(request, name, text, most):

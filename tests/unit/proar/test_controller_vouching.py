@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """controller: what readers see after a fail-over, however late."""
 
+import errno
 import glob
 import os
 from unittest import mock
 
 from swift.common.swob import Response
+from swift.obj.diskfile import BaseDiskFileManager
 
 from swift_lightsync.proar.log.segment import logs_path
 from swift_lightsync.proar.log.set_aside import CUT
@@ -71,6 +73,26 @@ class TestBehind(VouchedCase):
         # Here it may not be what was there last.
         self.fail_over(lambda: self.put(b'two'))
         self.assertEqual(204, self.status('DELETE'))
+
+    def test_files_that_another_replaces_just_then_are_looked_for_again(self):
+        """Swift answers 503; others have what was there before."""
+        self.put()
+        for server in self.role[1:]:
+            self.hold(server, b'zero', -1)
+        stock = BaseDiskFileManager.open_data_file
+        for method, status in (('GET', 200), ('HEAD', 200), ('POST', 202),
+                               ('DELETE', 204)):
+            is_gone = iter((True, True))
+
+            def open_data_file(*args, is_gone=is_gone):
+                if next(is_gone, False):
+                    raise FileNotFoundError(errno.ENOENT, 'replaced')
+                return stock(*args)
+            self.asked()
+            with mock.patch.object(BaseDiskFileManager, 'open_data_file',
+                                   open_data_file):
+                self.assertEqual(status, self.status(method))
+            self.assertEqual([1, 0, 0, 0], self.asked(method))
 
     def test_what_all_roles_have_not_is_404_though_it_is_behind(self):
         self.at += 10 ** 15

@@ -13,7 +13,6 @@ from swift_lightsync.proar.core.oplog import (
     RECORD,
     SEGMENT,
     Header,
-    State,
     eversion_of,
 )
 from swift_lightsync.proar.log import segment as segments
@@ -29,7 +28,6 @@ from tests.unit.proar.logs import (
     FULL,
     LogTestCase,
     entry,
-    note_all,
 )
 
 native = patcher.original('threading')
@@ -39,9 +37,7 @@ class Flushes:
     """Counts the flushes of the log; the first of them wait for a word."""
 
     def __init__(self, case, gated=False):
-        self.count = 0
-        self.gate = native.Event()
-        self.begun = native.Event()
+        self.count, self.gate, self.begun = 0, native.Event(), native.Event()
         if not gated:
             self.gate.set()
         sync = Segment.sync
@@ -302,64 +298,3 @@ class TestFailures(LogTestCase):
         # Its writer has left the segment, which nobody has locked now.
         self.assertFalse(open_segment(
             segment_path(self.directory, 1)).has_writer())
-
-
-class TestExposure(LogTestCase):
-
-    def expose(self):
-        found = self.log.exposure()
-        return found.entries, found.since
-
-    def test_without_a_log_there_is_none(self):
-        self.assertEqual((0, None), self.expose())
-
-    def test_it_is_what_no_other_device_holds_in_all_segments(self):
-        self.fill(3)
-        other = self.other()
-        intent = self.append(9, other)
-        self.assertEqual((3, self.entries()[0].logged / 1e6), self.expose())
-        intent.commit()
-        self.append(8, other).abandon()
-        self.append(8, other).abandon()
-        self.assertEqual(4, self.expose()[0])
-        note_all(self.device, State.HELD, 2)
-        self.assertEqual(1, self.expose()[0])
-
-    def test_what_is_aside_does_not_count(self):
-        self.fill(3)
-        note_all(self.device, State.ASIDE, 3)
-        self.assertEqual((0, None), self.expose())
-
-    def test_what_a_dead_writer_left_counts(self):
-        self.append(1)
-        self.assertEqual(0, self.expose()[0])
-        self.log.close()
-        self.log = self.other()
-        self.assertEqual(1, self.expose()[0])
-
-    def test_a_segment_that_does_not_change_is_read_once(self):
-        self.fill(1)
-        self.close()
-        os.utime(segment_path(self.directory, 1), (1, 1))
-        self.expose()
-        with mock.patch.object(Segment, 'content',
-                               side_effect=AssertionError):
-            self.assertEqual(1, self.expose()[0])
-
-    def test_it_waits_for_what_was_told_and_not_for_what_comes_later(self):
-        intents = [self.append(number) for number in (1, 2)]
-        intents[0].commit()
-        note = Segment.note
-
-        def note_and_tell_more(*args):
-            note(*args)
-            intents[1].commit()
-        with mock.patch.object(Segment, 'note', note_and_tell_more):
-            self.assertLessEqual(1, self.expose()[0])
-
-    def test_an_estimate_counts_what_has_begun_since(self):
-        self.assertIsNone(self.log.estimate())
-        self.expose()
-        self.assertEqual(0, self.log.estimate().entries)
-        self.append()
-        self.assertEqual(1, self.log.estimate().entries)

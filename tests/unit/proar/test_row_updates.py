@@ -26,7 +26,10 @@ class RowsTestCase(ConvergerTestCase):
 
     def setUp(self):
         super().setUp()
-        self.conf['container_update_timeout'] = '0.2'
+        # Who answers is waited for, however busy the machine is.
+        self.conf.update(dict.fromkeys((
+            'container_update_timeout', 'conn_timeout', 'node_timeout'),
+            '1000'))
         self.app = type(self.app)(self.conf, logger=self.logger)
         self.addCleanup(self.close_logs)
         self.asked = []
@@ -99,7 +102,6 @@ class TestServer(RowsTestCase):
         self.assertEqual(['MODIFY'], self.ops())
 
     def test_one_that_hangs_is_not_waited_for(self):
-        self.app.container_update_timeout = 1000
         hosts = [self.container_server(status) for status in (None, 201, 201)]
         self.assertEqual(201, self.write(hosts))
         self.assertFalse(self.hung.ready())
@@ -118,6 +120,7 @@ class TestServer(RowsTestCase):
                          {each['op'] for each in self.kept()})
 
     def test_it_is_kept_before_the_answer_though_they_hang(self):
+        self.app.container_update_timeout = 0.2
         hosts = [self.container_server(None) for _ in range(3)]
         self.assertEqual(201, self.write(
             hosts, **{'X-Backend-Container-Path': '.shards_a/c-1'}))
@@ -236,7 +239,6 @@ class TestExpiry(RowsTestCase):
         self.assertTrue(self.is_converged())
 
     def test_a_majority_is_awaited_and_no_more(self):
-        self.app.container_update_timeout = 1000
         hosts = [self.container_server(status) for status in (201, None, 201)]
         self.assertEqual(201, self.put(hosts))
         self.assertFalse(self.hung.ready())
@@ -246,6 +248,7 @@ class TestExpiry(RowsTestCase):
         wait_for(lambda: not self.app._updates, 'it is forgotten')
 
     def test_without_a_majority_they_outlive_the_disk(self):
+        self.app.container_update_timeout = 0.2
         for hosts in ([self.container_server(201), self.nobody(),
                        self.nobody()],
                       [self.container_server(None) for _ in range(3)]):
