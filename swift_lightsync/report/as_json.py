@@ -33,4 +33,8 @@ def render(health: Health) -> str:
         'policies': [_policy(policy) for policy in health.policies],
         'failures': [_sighting(each) for each in health.sightings],
         'late': [{'device': each.device, 'age': each.age}
-                 for each in health.late]})
+                 for each in health.late],
+        'hand_offs': [
+            {'device': each.device, 'partitions': each.hand_offs,
+             'seconds': each.hand_offs_seconds}
+            for each in health.with_hand_offs]})

@@ -20,7 +20,7 @@ from swift_lightsync.common.address import (
 from swift_lightsync.common.nodes import Outcome, Reply
 from swift_lightsync.report.answer import NodeAnswer, State, Suspect
 from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
-from swift_lightsync.sync.recon_records import PairRecord
+from swift_lightsync.sync.recon_records import PairRecord, PassRecord
 
 
 class PairState(Enum):
@@ -148,6 +148,13 @@ class Health:
     def hosts(self, outcome: Outcome) -> list[Reply]:
         """Return the replies with an outcome."""
         return [reply for reply in self.replies if reply.outcome is outcome]
+
+    @property
+    def with_hand_offs(self) -> list[PassRecord]:
+        """The devices that hold partitions of others, as they say."""
+        found = {each.device: each for reply in self.replies if reply.answer
+                 for each in reply.answer.devices if each.hand_offs}
+        return [found[device] for device in sorted(found)]
 
     @property
     def complaints(self) -> list[str]:

@@ -95,6 +95,14 @@ def late_rows(health: Health) -> Iterator[Row]:
         yield place_name(each.device), duration(each.age)
 
 
+def hand_off_rows(health: Health) -> Iterator[Row]:
+    """Yield head and rows: the devices that hold what belongs to others."""
+    yield 'DEVICE WITH HAND-OFFS', 'PARTITIONS', 'LEFT ABOUT'
+    for each in health.with_hand_offs:
+        yield (place_name(each.device), each.hand_offs,
+               duration(each.hand_offs_seconds))
+
+
 def heading(health: Health) -> str:
     """Return the first line: when and how many nodes were asked."""
     return '%s: %d nodes asked, %d answered; a pair is stale after %s' % (
@@ -117,7 +125,8 @@ def tables(health: Health, most: int = MOST) -> Iterator[list[Row]]:
     :returns: the rows of each table, of which the first is its head
     """
     yield list(summary(health))
-    for rows in (node_rows, failure_rows, trouble_rows, late_rows):
+    for rows in (node_rows, failure_rows, trouble_rows, late_rows,
+                 hand_off_rows):
         head, *body = rows(health)
         if body:
             left = len(body) - most

@@ -18,17 +18,26 @@ from swift.common.bufferedhttp import (
     BufferedHTTPResponse,
 )
 from swift.common.concurrency import Timeout, green_http_client
-from swift.common.http import HTTP_CONTINUE
+from swift.common.http import HTTP_CONTINUE, HTTP_INSUFFICIENT_STORAGE
 
 from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.sync.core.replica_ring import RingDevice
-from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
 from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.names import PATIENCE_HEADER
 from swift_lightsync.sync.wire.sync_message import MAX_BYTES
 
 #: Connection time-outs without a packet acknowledged: a silent host.
 SILENCE = 4
+
+
+#: What statuses other than 200 mean; UNSUPPORTED are those of an
+#: object-server that does not know the verb, or not this message, BUSY those
+#: of one that cannot answer now.
+REFUSALS: dict[int, Answer] = {
+    HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
+    **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED),
+    **dict.fromkeys((408, 429, 502, 503, 504), Answer.BUSY)}
 
 
 class ConnectFailure(Exception):
@@ -41,6 +50,28 @@ class ConnectFailure(Exception):
     def __init__(self, answer: Answer, reason: object) -> None:
         super().__init__(str(reason))
         self.answer = answer
+
+
+class Refusal(Exception):
+    """
+    The device was reached, and answered with an error, or put us off.
+
+    :param answer: an :class:`Answer`
+    :param wait: for how many seconds it put us off; 0 if it does not say
+    """
+
+    def __init__(self, answer: Answer, wait: float = 0.0,
+                 status: int = 0) -> None:
+        super().__init__(answer)
+        self.answer = answer
+        self.wait = wait
+        #: Of the response.
+        self.status = status
+
+    @property
+    def is_postponement(self) -> bool:
+        """Whether to ask again later."""
+        return NEXT[self.answer] is Next.POSTPONE
 
 
 class _Response(BufferedHTTPResponse):

@@ -91,7 +91,8 @@ class ExchangeBatch:
               type(reply.error).__name__, reply.error)
 
     def _suffix_hashes(self, action: AskSuffixes) -> Reply:
-        return self._sent(action.batch, 'suffix_hashes', action.partitions)
+        return self._sent(action.batch, 'suffix_hashes', action.partitions,
+                          action.batch.rounds[0].is_hand_off)
 
     def _rehash(self, action: AskRehash) -> Reply:
         return self._sent(action.batch, 'rehash', action.suffixes)

@@ -74,7 +74,7 @@ class Fingerprints:
             FingerprintMemory)
 
     def get_many(self, device: str, partitions: Iterable[_Partition],
-                 deadline: float = math.inf
+                 deadline: float = math.inf, anew: bool = False
                  ) -> tuple[int, dict[_Partition, Fingerprint]]:
         """
         Return the fingerprints of partitions as they are now.
@@ -83,15 +83,18 @@ class Fingerprints:
         :param partitions: the partitions
         :param deadline: ``time.monotonic()`` from which on no further
             partition is looked at; those are left out
+        :param anew: whether to hash all that is on the disk, whatever
+            hashes.pkl says of it
         :returns: the number of suffixes that had to be hashed, and the
             fingerprint of each partition: ABSENT for a partition that is not
             on the device; one that could not be read is left out
         :raises DiskFileDeviceUnavailable: if the device is not mounted
         """
         dev_path = self._dev_path(device)
+        look = self._hash_anew if anew else self._get
         hashed, found = 0, {}
         for partition, (more, known) in self._of_each(
-                partitions, lambda partition: self._get(
+                partitions, lambda partition: look(
                     dev_path, device, partition), device, deadline):
             hashed += more
             found[partition] = known
@@ -212,6 +215,16 @@ class Fingerprints:
             return 0, ABSENT
         known = stored or known
         return self._renew(dev_path, device, partition, known)
+
+    def _hash_anew(self, dev_path: str, device: str,
+                   partition: Partition) -> tuple[int, Fingerprint]:
+        if not os.path.isdir(get_part_path(dev_path, self.policy, partition)):
+            return 0, ABSENT
+        hashed = self.df_mgr._get_hashes(
+            device, partition, self.policy, recalculate=self.df_mgr
+            .list_suffixes(device, partition, self.policy))[0]
+        more, known = self._get(dev_path, device, partition)
+        return hashed + more, known
 
     def _renew(self, dev_path: str, device: str, partition: Partition,
                known: Optional[Fingerprint]) -> tuple[int, Fingerprint]:

@@ -20,6 +20,9 @@ POLICY_HEADER = 'X-Backend-Storage-Policy-Index'
 SENDER_HEADER = 'X-Backend-Lightsync-Sender'
 #: For how many seconds the sender waits for an answer.
 PATIENCE_HEADER = 'X-Backend-Lightsync-Patience'
+#: The partitions belong to the receiver, as the sender's ring has it, and are
+#: removed by the sender once they are there.
+HAND_OFF_HEADER = 'X-Backend-Lightsync-Hand-Off'
 #: In an answer: seconds since the rounds of the device were last played.
 IDLE_HEADER = 'X-Backend-Lightsync-Idle'
 

@@ -9,6 +9,7 @@ What is asked, and what is charged for it, is the engine's
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from swift.common.concurrency import (
@@ -23,7 +24,7 @@ from swift.common.utils import node_to_string
 
 from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.sync.activity import Activity
-from swift_lightsync.sync.connections import ConnectFailure
+from swift_lightsync.sync.connections import ConnectFailure, Refusal
 from swift_lightsync.sync.core.conversation import SharedTold, Told
 from swift_lightsync.sync.core.engine.actions import (
     Failed,
@@ -41,7 +42,7 @@ from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.keys import Job, device_key, endpoint
 from swift_lightsync.sync.local_devices import LocalDevices
 from swift_lightsync.sync.standing_sets import Pair, Standing
-from swift_lightsync.sync.sync_client import Refusal, SyncClient
+from swift_lightsync.sync.sync_client import SyncClient
 from swift_lightsync.sync.wire.notice import Notice
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
 
@@ -211,7 +212,9 @@ class Neighbours(Peers):
                method: Callable[..., Any], *args: Any) -> Reply:
         """Compare roots; whatever goes wrong is no reason to end a pass."""
         try:
-            reply = self.outcome(method, *args)
+            reply = self.outcome(
+                partial(method, hand_offs=True) if asked.hand_offs
+                else method, *args)
         except (Exception, Timeout):
             self.logger.exception(
                 'Error in a sync message about %d partitions to %s; comparing '

@@ -215,6 +215,16 @@ class PassRecorder:
         """Note that a partition was exchanged with all its replicas."""
         self._full_exchanges[job['device']] += 1
 
+    def note_hand_offs(self) -> None:
+        """Record how many hand-offs are left, in the course of a pass."""
+        if time.monotonic() - self._dumped >= DUMP_INTERVAL:
+            hand_offs, found = self.daemon.hand_offs, self._read()[1]
+            self._dump({}, {name: replace(
+                each, hand_offs=hand_offs.left[each.device[2]],
+                hand_offs_seconds=hand_offs.seconds_left()).to_json()
+                for name, each in found.items()
+                if each.device[2] in hand_offs.left})
+
     def _note_change(self, key: _PairKey) -> None:
         self._changed.add(key)
         if time.monotonic() - self._dumped >= DUMP_INTERVAL:
@@ -251,7 +261,9 @@ class PassRecorder:
                     own + (device,), now, max(0, now - begin),
                     len(checked[device]) + self._settled[device],
                     self._exchanges[device],
-                    self._full_exchanges[device])
+                    self._full_exchanges[device],
+                    self.daemon.hand_offs.left[device],
+                    self.daemon.hand_offs.seconds_left())
                 yield record.name, record.to_json()
 
     def _out_of_date(self, now: float) -> tuple[_Entries, _Entries]:

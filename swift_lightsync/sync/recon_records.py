@@ -53,6 +53,8 @@ class PassRecord(Record):
     partitions: Count
     exchanges: Count
     full_exchanges: Count
+    hand_offs: Count = 0
+    hand_offs_seconds: Number = 0.0
 
     @property
     def name(self) -> str:

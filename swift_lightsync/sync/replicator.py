@@ -33,12 +33,12 @@ from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_queue import SyncQueue
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.full_exchange import FullExchanges
+from swift_lightsync.sync.hand_offs import HandOffReplicator
 from swift_lightsync.sync.journal import Writers
 from swift_lightsync.sync.journaling import Journaling
 from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.pass_recon import PassRecorder
-from swift_lightsync.sync.pushing import PushingReplicator
 from swift_lightsync.sync.rsync_push import remove_lists
 from swift_lightsync.sync.standing import StandingSets
 from swift_lightsync.sync.sync_batch import SyncBatch
@@ -79,7 +79,7 @@ class ReplicatorOptions(Options):
         DEFAULT_BATCH, integer(1, MAX_PARTITIONS))
 
 
-class LightSyncReplicator(PushingReplicator):
+class LightSyncReplicator(HandOffReplicator):
     """
     Replicates objects as Swift does, but finds the differences by LightSync.
 
@@ -170,6 +170,8 @@ class LightSyncReplicator(PushingReplicator):
             self.standing.keep(looked_at)
             jobs = [job for job in jobs
                     if job['delete'] or job_key(job) in self._rounds]
+        self.hand_offs.begin(job for job in jobs if job['delete']
+                             and self.sync_batch_partitions > 1)
         self.queue = SyncQueue(jobs)
         return self.queue
 

@@ -23,6 +23,7 @@ from swift_lightsync.sync.core.comparison import differing_slices
 from swift_lightsync.sync.core.conversation import Condition, DeviceState
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.ownership import Owns
 from swift_lightsync.sync.patient_reads import PatientReads
 from swift_lightsync.sync.standing_trees import StandingTrees
 from swift_lightsync.sync.wire.sync_message import Roots, Verdict
@@ -83,21 +84,26 @@ class SharedReads:
         return None
 
     def answer(self, items: SharedSet, theirs: Sequence[str],
-               patience: float) -> _Answer:
+               patience: float, owns: Optional[Owns] = None) -> _Answer:
         """
         Answer a question by reading partitions; as :meth:`kept`.
 
         :param items: the partitions
         :param theirs: the roots of their slices
         :param patience: of the peer, seconds
+        :param owns: returns whether a partition belongs to a device here;
+            others count as unread. None: that does not matter
         """
         tree = None
-        if not self._hanging.intersection(items.devices):
+        if owns is None and not self._hanging.intersection(items.devices):
             with Timeout(patience, False):
                 tree = tpool.execute(self._trees.begin, items)
         roots, states = self.roots(items, patience)
         if any(state.condition is not Condition.READY for state in states):
             return Verdict.NOT_YET, (), states
+        if owns is not None:
+            roots = tpool.execute(lambda: {
+                item: root for item, root in roots.items() if owns(*item)})
         if tree:
             tpool.execute(self._trees.keep, tree, items, roots)
         return Verdict.COMPARED, tpool.execute(

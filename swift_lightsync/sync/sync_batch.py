@@ -8,7 +8,7 @@ What is asked and exchanged in which order is the engine's
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from swift.common.concurrency import Timeout, sleep, tpool
@@ -16,6 +16,7 @@ from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.storage_policy import StoragePolicy
 
 from swift_lightsync.sync.changed_file import ABSENT, Fingerprint
+from swift_lightsync.sync.core.engine.actions import Process
 from swift_lightsync.sync.core.engine.playing import ListAnew, playing_together
 from swift_lightsync.sync.driving import drive
 from swift_lightsync.sync.exchange_batch import ExchangeBatch
@@ -39,6 +40,12 @@ class SyncBatch:
     :param counted: whether partitions that are done go into the statistics
     """
 
+    #: Makes a round, and the process that plays many of them.
+    make: Callable[..., Any] = PartitionRound
+    playing: Callable[..., Process[None]] = staticmethod(playing_together)
+    #: Whether to hash all that is on the disk anew.
+    anew = False
+
     def __init__(self, daemon: 'LightSyncReplicator', jobs: Iterable[Job],
                  counted: bool = True) -> None:
         self.daemon = daemon
@@ -54,20 +61,7 @@ class SyncBatch:
             None for one whose fingerprint could not be taken
         """
         begin = time.time()
-        groups: dict[_Local, list[Job]] = defaultdict(list)
-        for job in self.jobs:
-            groups[job['policy'], job['device']].append(job)
-        rounds = {local: self._start(*local, jobs)
-                  for local, jobs in groups.items()}
-        waiting = [each for of_device in rounds.values()
-                   for each in of_device.values() if each]
-        exchanges = ExchangeBatch(self.daemon)
-        drive(playing_together(
-            self.daemon.neighbours, waiting,
-            self.daemon.sync_batch_partitions, exchanges.exchanging),
-            lambda action: self._list_anew(action.rounds)
-            if isinstance(action, ListAnew) else exchanges.perform(action),
-            self.daemon.logger)
+        rounds = self.play()
         if self.counted:
             self._count(rounds, begin)
             self.daemon.logger.timing_since('partition.batch.timing', begin)
@@ -76,10 +70,33 @@ class SyncBatch:
                 for partition, each in of_device.items()
                 if not each or each.pending}
 
+    def play(self) -> dict[_Local, dict[str, Any]]:
+        """
+        Play the rounds.
+
+        :returns: all of them, by policy and device, and partition; None for
+            a partition whose fingerprint could not be taken
+        """
+        groups: dict[_Local, list[Job]] = defaultdict(list)
+        for job in self.jobs:
+            groups[job['policy'], job['device']].append(job)
+        rounds = {local: self._start(*local, jobs)
+                  for local, jobs in groups.items()}
+        waiting = [each for of_device in rounds.values()
+                   for each in of_device.values() if each]
+        exchanges = ExchangeBatch(self.daemon)
+        drive(self.playing(
+            self.daemon.neighbours, waiting,
+            self.daemon.sync_batch_partitions, exchanges.exchanging),
+            lambda action: self._list_anew(action.rounds)
+            if isinstance(action, ListAnew) else exchanges.perform(action),
+            self.daemon.logger)
+        return rounds
+
     def _start(self, policy: StoragePolicy, device: str, jobs: Sequence[Job]
-               ) -> dict[str, Optional[PartitionRound]]:
+               ) -> dict[str, Any]:
         """Return the round of each partition, or None for one without."""
-        rounds: dict[str, Optional[PartitionRound]] = {}
+        rounds: dict[str, Any] = {}
         for portion in in_portions(jobs):
             found = self._fingerprints(policy, device, portion)
             for job in portion:
@@ -88,12 +105,11 @@ class SyncBatch:
             sleep()
         return rounds
 
-    def _round(self, job: Job,
-               fingerprint: Fingerprint) -> Optional[PartitionRound]:
+    def _round(self, job: Job, fingerprint: Fingerprint) -> Any:
         if fingerprint is ABSENT:
             return None
         try:
-            return PartitionRound(self.daemon, job, fingerprint)
+            return self.make(self.daemon, job, fingerprint)
         except Exception:
             self.daemon.logger.exception(
                 'Error in the sync round of partition %s on %s',
@@ -106,7 +122,7 @@ class SyncBatch:
         try:
             hashed, found = tpool.execute(
                 self.daemon.fingerprints(policy).get_many, device,
-                [job['partition'] for job in jobs])
+                [job['partition'] for job in jobs], anew=self.anew)
         except (OSError, DiskFileDeviceUnavailable) as err:
             self.daemon.logger.error(
                 'Unable to take fingerprints on %s: %s', device, err)

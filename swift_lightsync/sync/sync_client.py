@@ -7,16 +7,12 @@ from typing import Any, Optional
 
 from swift.common.bufferedhttp import BufferedHTTPResponse
 from swift.common.concurrency import tpool
-from swift.common.http import (
-    HTTP_INSUFFICIENT_STORAGE,
-    HTTP_NO_CONTENT,
-    HTTP_OK,
-)
+from swift.common.http import HTTP_NO_CONTENT, HTTP_OK
 from swift.common.storage_policy import StoragePolicy
 
 from swift_lightsync.common.address import DeviceTuple, NodeTuple
 from swift_lightsync.sync import missing_message
-from swift_lightsync.sync.connections import Connections
+from swift_lightsync.sync.connections import REFUSALS, Connections, Refusal
 from swift_lightsync.sync.core.compact_set import CompactSet
 from swift_lightsync.sync.core.comparison import Ask, compare
 from swift_lightsync.sync.core.conversation import (
@@ -29,8 +25,9 @@ from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.root_tree import RootTree
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.core.standing import narrow_down
-from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
+from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.names import (
+    HAND_OFF_HEADER,
     IDLE_HEADER,
     MISSING,
     NOTICE,
@@ -51,41 +48,12 @@ from swift_lightsync.sync.wire.sync_message import (
     encode_roots,
 )
 
-#: What statuses other than 200 mean; UNSUPPORTED are those of an
-#: object-server that does not know the verb, or not this message, BUSY those
-#: of one that cannot answer now.
-REFUSALS: dict[int, Answer] = {
-    HTTP_INSUFFICIENT_STORAGE: Answer.UNMOUNTED,
-    **dict.fromkeys((400, 404, 405, 501), Answer.UNSUPPORTED),
-    **dict.fromkeys((408, 429, 502, 503, 504), Answer.BUSY)}
 #: Bytes of a set of a conversation that is sent at once.
 SHORT = 64
 #: Roots that are compared without a thread, which costs more than it saves.
 AT_ONCE = 64
 #: Most digits of the seconds for which a device may have been idle.
 IDLE_DIGITS = 10
-
-
-class Refusal(Exception):
-    """
-    The device was reached, and answered with an error, or put us off.
-
-    :param answer: an :class:`Answer`
-    :param wait: for how many seconds it put us off; 0 if it does not say
-    """
-
-    def __init__(self, answer: Answer, wait: float = 0.0,
-                 status: int = 0) -> None:
-        super().__init__(answer)
-        self.answer = answer
-        self.wait = wait
-        #: Of the response.
-        self.status = status
-
-    @property
-    def is_postponement(self) -> bool:
-        """Whether to ask again later."""
-        return NEXT[self.answer] is Next.POSTPONE
 
 
 class SyncClient:
@@ -105,7 +73,8 @@ class SyncClient:
         self.connections.close()
 
     def ask(self, sender: Optional[DeviceTuple], node: RingDevice,
-            policy: StoragePolicy, roots: Mapping[int, str]) -> Told:
+            policy: StoragePolicy, roots: Mapping[int, str],
+            hand_offs: bool = False) -> Told:
         """
         Compare the roots of partitions with those of a device.
 
@@ -113,6 +82,7 @@ class SyncClient:
         :param node: the device to ask
         :param policy: the StoragePolicy of the partitions
         :param roots: the root of each partition, by its number
+        :param hand_offs: whether they are hand-offs here
         :returns: what it says
         :raises Refusal: if it puts us off
         :raises ConnectFailure: if the node cannot be reached
@@ -120,7 +90,7 @@ class SyncClient:
         :raises Timeout: if no answer comes in time
         :raises OSError, HTTPException: if the connection broke
         """
-        headers: dict[str, object] = {POLICY_HEADER: int(policy)}
+        headers = _headers(hand_offs, policy)
         if sender:
             headers[SENDER_HEADER] = encode_sender(sender)
         comparison = compare(roots)
@@ -167,20 +137,22 @@ class SyncClient:
         raise SyncMessageError('the set is unknown where it was just sent')
 
     def ask_shared(self, sender: Optional[NodeTuple], node: RingDevice,
-                   roots: Mapping[SharedItem, str]) -> SharedTold:
+                   roots: Mapping[SharedItem, str],
+                   hand_offs: bool = False) -> SharedTold:
         """
         Compare the roots of partitions with those of a node's devices.
 
         :param sender: the local node, if the ring names it
         :param node: any device of the node
         :param roots: the root of each partition
+        :param hand_offs: whether they are hand-offs here
         :returns: what the node says
         :raises: as :meth:`suffix_hashes`
         """
         conversation = converse(roots)
         return self._converse(
             sender, node, conversation.send if len(roots) <= AT_ONCE
-            else partial(tpool.execute, conversation.send))
+            else partial(tpool.execute, conversation.send), hand_offs)
 
     def ask_standing(self, sender: Optional[NodeTuple], node: RingDevice,
                      items: CompactSet, tree: RootTree) -> SharedTold:
@@ -193,8 +165,11 @@ class SyncClient:
         return self._converse(sender, node, narrow_down(items, tree).send)
 
     def _converse(self, sender: Optional[NodeTuple], node: RingDevice,
-                  step: Callable[[Any], Any]) -> SharedTold:
-        headers = {SENDER_HEADER: '%s:%d' % sender} if sender else {}
+                  step: Callable[[Any], Any],
+                  hand_offs: bool = False) -> SharedTold:
+        headers = _headers(hand_offs)
+        if sender:
+            headers[SENDER_HEADER] = '%s:%d' % sender
         reply: Optional[SharedReply] = None
         try:
             while True:
@@ -220,7 +195,7 @@ class SyncClient:
         raise SyncMessageError('the set is unknown where it was just sent')
 
     def suffix_hashes(self, node: RingDevice, policy: StoragePolicy,
-                      partitions: Collection[int]
+                      partitions: Collection[int], hand_offs: bool = False
                       ) -> dict[int, dict[str, str]]:
         """
         Ask a device for the suffix hashes of partitions.
@@ -228,13 +203,14 @@ class SyncClient:
         :param node: the device to ask
         :param policy: the StoragePolicy of the partitions
         :param partitions: their numbers
+        :param hand_offs: whether they are hand-offs here
         :returns: the hash of each suffix, by partition; partitions that could
             not be hashed are left out
         :raises Refusal: if the device answers with an error; otherwise as
             :meth:`ask`
         """
         _, body = self._answer(
-            node, SUFFIXES, {POLICY_HEADER: int(policy)},
+            node, SUFFIXES, _headers(hand_offs, policy),
             exchange_message.encode_suffixes(partitions))
         return exchange_message.decode_suffix_hashes(body, partitions)
 
@@ -288,6 +264,16 @@ class SyncClient:
         if resp.status != expected:
             raise SyncMessageError('answered with status %d' % resp.status)
         return resp, body
+
+
+def _headers(hand_offs: bool,
+             policy: Optional[StoragePolicy] = None) -> dict[str, object]:
+    headers: dict[str, object] = {}
+    if policy is not None:
+        headers[POLICY_HEADER] = int(policy)
+    if hand_offs:
+        headers[HAND_OFF_HEADER] = 'yes'
+    return headers
 
 
 def _idle(resp: BufferedHTTPResponse) -> Optional[int]:

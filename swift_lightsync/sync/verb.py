@@ -55,6 +55,7 @@ from swift_lightsync.sync.names import (
     SHARED,
     SUFFIXES,
 )
+from swift_lightsync.sync.ownership import owned, ownership
 from swift_lightsync.sync.patient_reads import (
     PATIENCE,
     PatientReads,
@@ -105,6 +106,7 @@ class LightSyncVerb(ObjectController):
         self._known_sets = KnownSets(lock=lock())
         self._known_shared = KnownSets(decode=SharedSet.decode, lock=lock())
         self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
+        self._swift_dir = conf.get('swift_dir', '/etc/swift')
         self._failures = FailureStore(conf, self.logger)
         self._activity = Activity(conf, self.logger)
         self._reads = PatientReads(self.logger)
@@ -168,11 +170,13 @@ class LightSyncVerb(ObjectController):
         with self._admitted(request) as body:
             message = tpool.execute(shared_message.decode_question, body)
             patience = _patience(request)
-            answer = self._shared.kept(message, patience)
+            owns = ownership(request, self._swift_dir)
+            answer = None if owns else self._shared.kept(message, patience)
             if answer is None:
                 items = tpool.execute(self._known_shared.find, message)
                 answer = (Verdict.UNKNOWN_SET, (), ()) if items is None \
-                    else self._shared.answer(items, message.roots, patience)
+                    else self._shared.answer(items, message.roots, patience,
+                                             owns)
             reply = shared_message.encode_reply(*answer)
         return Response(request=request, body=reply,
                         content_type='application/octet-stream')
@@ -181,7 +185,7 @@ class LightSyncVerb(ObjectController):
         device, _, policy = get_name_and_placement(request, 2, 2)
         self._hear_of_sender(request)
         with self._admitted(request) as body:
-            reply = self._reply(device, policy, body, _patience(request))
+            reply = self._reply(device, policy, body, request)
         idle = self._activity.idle_seconds(device)
         return Response(request=request, body=reply,
                         headers={IDLE_HEADER: idle},
@@ -193,7 +197,8 @@ class LightSyncVerb(ObjectController):
             hashes, _ = self._reads.in_time(
                 self._prints(policy).suffix_hashes, device,
                 exchange_message.decode_suffixes(body), _deadline(request))
-            reply = exchange_message.encode_suffix_hashes(hashes)
+            reply = exchange_message.encode_suffix_hashes(tpool.execute(
+                owned, request, self._swift_dir, int(policy), device, hashes))
         return Response(request=request, body=reply,
                         content_type='application/octet-stream')
 
@@ -230,13 +235,13 @@ class LightSyncVerb(ObjectController):
         return HTTPNoContent(request=request)
 
     def _reply(self, device: str, policy: StoragePolicy, body: bytes,
-               patience: float) -> bytes:
+               request: Request) -> bytes:
         # Off the hub: a few bytes can name a set of many partitions.
         message, partitions = tpool.execute(
             self._decode, sync_message.decode_roots, self._known_sets, body)
         if partitions is None:
             return sync_message.encode_reply(Verdict.UNKNOWN_SET)
-        read = self._prints(policy).roots
+        read, patience = self._prints(policy).roots, _patience(request)
         roots, left = self._reads.in_time(read, device, partitions,
                                           time.monotonic() + patience)
         if left:
@@ -245,7 +250,8 @@ class LightSyncVerb(ObjectController):
                 [self._reads.read_on(read, device, left,
                                      len(roots) / patience)])
         return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
-            differing_slices, partitions, message.roots, roots))
+            differing_slices, partitions, message.roots, tpool.execute(
+                owned, request, self._swift_dir, int(policy), device, roots)))
 
     @staticmethod
     def _decode(decode: Callable[[bytes], sync_message.Roots],

@@ -12,6 +12,7 @@ from swift_lightsync.sync.core.sync_round import Answer
 from tests.unit.report.fixtures import (
     NOW,
     PAIR,
+    PASS,
     RING,
     SUSPECT,
     health,
@@ -141,3 +142,12 @@ class TestJson(unittest.TestCase):
         data = json.loads(as_json.render(health(reply(2), rings=[RING])))
         self.assertEqual([{'device': list(place(2)), 'age': None}],
                          data['late'])
+
+    def test_hand_offs_are_told_with_the_time_that_they_take(self):
+        found = health(reply(devices=(replace(
+            PASS, hand_offs=12, hand_offs_seconds=90.0),)))
+        self.assertEqual([{'device': list(place(1)), 'partitions': 12,
+                           'seconds': 90.0}],
+                         json.loads(as_json.render(found))['hand_offs'])
+        self.assertRegex(text.render(found), r'10\.1\.0\.1.*sda +12 +1m30s')
+        self.assertEqual([], found.complaints)

@@ -9,12 +9,12 @@ from unittest import mock
 from swift.common.concurrency import sleep
 
 from swift_lightsync.sync import local_devices, neighbours
+from swift_lightsync.sync.connections import Refusal
 from swift_lightsync.sync.core import replica_ring
 from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.engine.charging import MAX_NOTIFIED
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
-from swift_lightsync.sync.sync_client import Refusal
 from swift_lightsync.sync.wire.sync_message import SyncMessageError
 from tests.unit.sync.neighbourhood import (
     HERE,

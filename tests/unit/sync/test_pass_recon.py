@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import time
+from collections import Counter
 from dataclasses import fields, replace
 from types import SimpleNamespace
 from unittest import mock
@@ -281,6 +282,8 @@ class RecorderTestCase(SwiftTestCase):
         return PassRecorder(self.conf, SimpleNamespace(
             logger=CapturingLogger(), policies=[self.policy],
             get_local_devices=lambda: {here['device']},
+            hand_offs=SimpleNamespace(left=Counter(sda=3),
+                                      seconds_left=lambda: 5.0),
             neighbours=SimpleNamespace(local=SimpleNamespace(
                 endpoint=lambda policy, device: endpoint(here)))))
 

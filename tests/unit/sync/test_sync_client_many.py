@@ -7,11 +7,11 @@ from unittest import mock
 
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync.changed_file import ABSENT
+from swift_lightsync.sync.connections import Refusal
 from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.sync_client import Refusal
 from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import (

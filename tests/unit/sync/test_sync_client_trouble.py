@@ -8,10 +8,10 @@ from unittest import mock
 from swift.common.concurrency import Timeout, green_http_client, sleep
 from swift.common.concurrency import socket as green_socket
 
+from swift_lightsync.sync.connections import Refusal
 from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.partition_set import PartitionSet
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.sync_client import Refusal
 from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.sync_message import (
     SyncMessageError,

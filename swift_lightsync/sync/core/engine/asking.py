@@ -73,7 +73,8 @@ def asking_pair(peers: Peers, pair: Pair) -> Process[None]:
         own = peers.own(pair.policy, pair.device)
         told = yield from peers.asking_device(
             device_key(own) if own else None, pair.node, pair.policy,
-            {each.partition: each.root for each in pair.rounds})
+            {each.partition: each.root for each in pair.rounds},
+            pair.hand_offs)
         peers.note(pair.device, pair.node, pair.policy, pair.partitions,
                    told)
     pair.answer(told)
@@ -93,7 +94,8 @@ def _asking_node(peers: Peers, pairs: Sequence[Pair]) -> Process[None]:
     own = peers.own(first.policy, first.device)
     found = yield from peers.asking_node(
         endpoint(own) if own else None, first.node,
-        {item: each.root for pair in able for item, each in pair.items()})
+        {item: each.root for pair in able for item, each in pair.items()},
+        first.hand_offs)
     if endpoint(first.node) in peers.without_shared:
         # The rounds still wait, and are asked device by device.
         return

@@ -43,6 +43,11 @@ class Pair:
                    each)
 
     @property
+    def hand_offs(self) -> bool:
+        """Whether the partitions are hand-offs here."""
+        return bool(self.rounds) and self.rounds[0].is_hand_off
+
+    @property
     def partitions(self) -> list[int]:
         """The partitions of the rounds."""
         return [each.partition for each in self.rounds]

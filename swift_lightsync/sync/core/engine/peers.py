@@ -51,11 +51,13 @@ class AskDevice:
     :param node: the device to ask
     :param policy: index of the policy
     :param roots: the root of each partition
+    :param hand_offs: whether they are hand-offs here
     """
     sender: Optional[DeviceTuple]
     node: RingDevice
     policy: SupportsInt
     roots: Mapping[int, str]
+    hand_offs: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,12 @@ class AskNode:
     :param sender: the local node, if the ring names it
     :param node: any device of the node
     :param roots: the root of each partition
+    :param hand_offs: whether they are hand-offs here
     """
     sender: Sender
     node: RingDevice
     roots: Mapping[SharedItem, str]
+    hand_offs: bool = False
 
 
 class Peers(Charging):
@@ -208,8 +212,8 @@ class Peers(Charging):
             self.failures.contact(endpoint(node))
 
     def asking_device(self, sender: Optional[DeviceTuple], node: RingDevice,
-                      policy: SupportsInt, roots: Mapping[int, str]
-                      ) -> Process[Told]:
+                      policy: SupportsInt, roots: Mapping[int, str],
+                      hand_offs: bool = False) -> Process[Told]:
         """
         Send the roots of partitions to a neighbour.
 
@@ -217,13 +221,14 @@ class Peers(Charging):
         :param node: the neighbour
         :param policy: the policy of the partitions
         :param roots: the root of each partition, by its number
+        :param hand_offs: whether they are hand-offs here
         :returns: a process, whose result is what it says
         """
         if not self.has_verb(node):
             return Told(Answer.UNSUPPORTED)
         reply = yield from self.calling(
             sender[:2] if sender else None, node,
-            AskDevice(sender, node, policy, roots))
+            AskDevice(sender, node, policy, roots, hand_offs))
         told: Told = (reply.value if reply.answer is None
                       else Told(reply.answer))
         if told.answer is Answer.UNSUPPORTED:
@@ -231,7 +236,8 @@ class Peers(Charging):
         return told
 
     def asking_node(self, sender: Sender, node: RingDevice,
-                    roots: Mapping[SharedItem, str]
+                    roots: Mapping[SharedItem, str],
+                    hand_offs: bool = False
                     ) -> Process[Union[SharedTold, Told]]:
         """
         Send the roots of partitions to a node that shares many with us.
@@ -242,6 +248,7 @@ class Peers(Charging):
         :param sender: the local node, if the ring names it
         :param node: any device of the node
         :param roots: the root of each partition
+        :param hand_offs: whether they are hand-offs here
         :returns: a process, whose result is what the node says, or a Told
             that holds for all devices
         """
@@ -254,7 +261,8 @@ class Peers(Charging):
                 if item[1] not in resting}
         while left:
             reply = yield from self.calling(
-                sender, node, AskNode(sender, node, left), whole_node=True)
+                sender, node, AskNode(sender, node, left, hand_offs),
+                whole_node=True)
             if reply.answer is not None:
                 if reply.lacks_message:
                     self.without_shared.add(where)

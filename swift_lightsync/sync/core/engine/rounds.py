@@ -105,6 +105,8 @@ class Round:
     __slots__ = ('around', 'policy', 'device', 'region', 'partition', 'root',
                  'suffixes', 'pending', 'matched', 'passed_over', 'complete',
                  '_tried', '_done', '_actions')
+    #: Whether the partition does not belong to the device.
+    is_hand_off = False
 
     def __init__(self, around: Around, policy: Any, device: str, region: int,
                  partition: int, root: str, suffixes: int) -> None:
