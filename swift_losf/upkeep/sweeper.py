@@ -27,15 +27,13 @@ from swift_losf.format.header import (
     aligned,
 )
 from swift_losf.volumes.ballast import Space
+from swift_losf.volumes.ranges import lock_range, punch_hole, unlock_range
 from swift_losf.volumes.space import count_extents
 from swift_losf.volumes.volume import (
     find_header,
     location_of,
-    lock_range,
     pread,
-    punch_hole,
     read_header,
-    unlock_range,
 )
 
 BATCH = 1024
