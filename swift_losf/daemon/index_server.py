@@ -33,7 +33,7 @@ from swift_losf.index.publisher import Publisher, identity
 from swift_losf.options import CompactOptions, LosfOptions
 from swift_losf.upkeep.compaction_plan import Limits
 from swift_losf.upkeep.compactor import Compaction, Compactor
-from swift_losf.upkeep.lost_index import is_lost, set_aside
+from swift_losf.upkeep.lost_index import is_lost, set_damaged_aside
 from swift_losf.upkeep.pace import Rates
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.standby import drop_index, is_writable_again
@@ -225,7 +225,7 @@ class IndexServer:
                      type(error).__name__, error)
         if is_lost(error) and lock.is_in_place() and is_writable_again(
                 self.layout):
-            set_aside(self.layout, error)
+            set_damaged_aside(self.layout, error)
         return False
 
 

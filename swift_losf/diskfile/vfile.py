@@ -29,7 +29,8 @@ from swift_losf.format.metadata import decode_metadata
 from swift_losf.format.name_code import durable_name
 from swift_losf.format.record import Footer
 from swift_losf.format.values import Location
-from swift_losf.volumes.volume import lock_range, pread
+from swift_losf.volumes.ranges import lock_range
+from swift_losf.volumes.volume import pread
 
 __all__ = ['CorruptRecord', 'MissingRecord', 'VFileReader', 'VFileWriter',
            'read_metadata']

@@ -51,19 +51,20 @@ class Check:
     Compares an index with all its volumes.
 
     :param layout: a Layout
-    :param db: the Database of the index
+    :param index: the Index
     :param order: the EntryOrder, filled from it
     :param progress: a Progress
     :param check_data: whether to verify all data too
     """
 
-    def __init__(self, layout, db, order, progress, check_data=False):
+    def __init__(self, layout, index, order, progress, check_data=False):
         self.layout = layout
         self.order = order
         self.progress = progress
         self.check_data = check_data
         self.totals = Totals()
-        self._states = db.volumes.copy()
+        self.partition_of = index.reader.partition_of
+        self._states = index.db.volumes.copy()
 
     def run(self):
         """Return an iterator of Findings, by volume and offset."""

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import asdict
 
 import plyvel
+from swift.common.ring import RingData
 
 from swift_lightsync.common.command import Exit, UsageError
 from swift_lightsync.common.progress import Progress
@@ -67,6 +68,20 @@ def require_index(layout):
             else '; if losf_index_path is set, give --index-path'))
 
 
+def find_part_power(layout, args):
+    """
+    Return the part power of the ring; None if there is no ring here.
+
+    :param args: of the command line
+    """
+    name = 'object-%d' % layout.policy_index if layout.policy_index \
+        else 'object'
+    path = os.path.join(args.swift_dir, name + '.ring.gz')
+    if args.part_power is not None or not os.path.exists(path):
+        return args.part_power
+    return 32 - RingData.load(path, metadata_only=True)._part_shift
+
+
 def require_index_or_say(layout):
     """
     Check that there is an index.
@@ -93,6 +108,7 @@ class Fsck:
         self.progress = Progress()
         self.output = Output(args.json, self.progress)
         self.counts: Counter[str] = Counter()
+        self._part_power = find_part_power(layout, args)
 
     # check and repair
 
@@ -100,7 +116,7 @@ class Fsck:
         """Compare the index with the volumes."""
         try:
             require_index(self.layout)
-            index = Index(self.layout.index)
+            index = self._index()
         except (plyvel.Error, FormatError) as err:
             if not is_lost(err):
                 raise UsageError('%s: %s' % (self.layout.index, err))
@@ -126,15 +142,20 @@ class Fsck:
         return Exit.NOT_WELL if sum(
             self.counts.values()) > repair.fixed else Exit.WELL
 
+    def _index(self):
+        index = Index(self.layout.index)
+        index.reader.part_power = self._part_power
+        return index
+
     def _open(self):
         try:
-            return Index(self.layout.index)
+            return self._index()
         except (plyvel.Error, FormatError) as err:
             if not is_lost(err):
                 raise UsageError('%s: %s' % (self.layout.index, err))
             self._report(Finding(Kind.NO_INDEX, detail=str(err)), True)
             self.counts.clear()
-            return recover(self.layout)
+            return recover(self.layout, part_power=self._part_power)
 
     def _walk(self, index, fix):
         with EntryOrder.temporary(self.args.temp_dir) as order:
@@ -142,7 +163,7 @@ class Fsck:
             self.progress.begin('reading the index',
                                 known.files + known.quarantined)
             self._handle(order.fill(index.db, self.progress), fix)
-            check = Check(self.layout, index.db, order, self.progress,
+            check = Check(self.layout, index, order, self.progress,
                           self.args.data)
             self.progress.begin('checking the volumes', order.entries)
             self._handle(check.run(), fix)
@@ -178,7 +199,8 @@ class Fsck:
                 '%s: %s' % (name, readable(value))
                 for name, value in asdict(seen).items()), **asdict(seen))
             return Exit.WELL
-        aside, statistics = rebuild(self.layout, self.progress)
+        aside, statistics = rebuild(self.layout, self.progress,
+                                    self._part_power)
         text = 'files: %d\nquarantined: %d\nvolumes: %d' % (
             statistics.files, statistics.quarantined, statistics.volumes)
         self.output.line(

@@ -35,6 +35,11 @@ def _common():
                         help='index of the storage policy, if the device has '
                         'volumes of several')
     parser.add_argument('--index-path', help='losf_index_path, if it is set')
+    parser.add_argument('--swift-dir', default='/etc/swift', help='where the '
+                        'ring of the policy is: it tells the partitions of '
+                        'records (%(default)s)')
+    parser.add_argument('--part-power', type=int, help='of the ring, if that '
+                        'is not there')
     parser.add_argument('--no-mount-check', action='store_true',
                         help='the device need not be mounted')
     parser.add_argument('--json', action='store_true',

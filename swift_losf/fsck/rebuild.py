@@ -69,8 +69,12 @@ def _count(fd, number, seen, progress):
         progress.advance(seen.bytes, seen.records)
 
 
-def rebuild(layout, progress):
-    """Set an index aside, and make a new one from the volumes."""
+def rebuild(layout, progress, part_power=None):
+    """
+    Set an index aside, and make a new one from the volumes.
+
+    :param part_power: of the ring; None: headers tell partitions
+    """
     aside = None
     if os.path.exists(layout.index):
         before = set(os.listdir(os.path.dirname(layout.index)))
@@ -78,6 +82,7 @@ def rebuild(layout, progress):
         aside, = set(os.listdir(os.path.dirname(layout.index))) - before
     progress.begin('rebuilding the index', used_bytes(layout))
     index = open_index(layout)
+    index.reader.part_power = part_power
 
     def advance(state):
         known = index.statistics()

@@ -197,7 +197,7 @@ class VolumeCheck:
             elif entry.location:
                 yield Finding(Kind.OTHER_RECORD, self.number, offset, entry,
                               found)
-        files.sort(key=lambda each: _rank(each, found))
+        files.sort(key=lambda each: self._rank(each, found))
         dead = [each for each in entries if not each.location]
         if files:
             yield from self._known(offset, files[-1], found)
@@ -208,6 +208,12 @@ class VolumeCheck:
         elif dead[0].length != found.location.length:
             yield Finding(Kind.DEAD_ENTRY, self.number, offset, dead[0],
                           length=found.location.length)
+
+    def _rank(self, entry, found):
+        """Return the rank of an entry: of two of a record the higher stays."""
+        return (entry.letter == keys.QUARANTINED,
+                entry.partition == self.check.partition_of(found.header),
+                (entry.name != found.name) == found.header.durable)
 
     def _known(self, offset, entry, found):
         in_quarantine = entry.letter == keys.QUARANTINED
@@ -239,10 +245,3 @@ def _is_of(entry, found):
     return (entry.hash == found.header.hash
             and entry.location == found.location
             and entry.name in (found.name, durable_name(found.name)))
-
-
-def _rank(entry, found):
-    """Return the rank of an entry: of two of one record the higher stays."""
-    return (entry.letter == keys.QUARANTINED,
-            entry.partition == found.header.partition,
-            (entry.name != found.name) == found.header.durable)

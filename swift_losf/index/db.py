@@ -24,14 +24,14 @@ import plyvel
 from swift_losf.format import keys
 from swift_losf.format.values import VolumeState, pack_varints, unpack_varints
 from swift_losf.index.change import NEXT_KEY, Change
-from swift_losf.index.known import Known
+from swift_losf.index.known import ALL, Known
 from swift_losf.index.leveldb_log import MARK
 from swift_losf.mounts import opened_path
 
 FORMAT_VERSION = 3
 _VERSION_KEY = keys.STATE + b'version'
 #: is there from when an index is made until all volumes are in it
-_UNFINISHED = keys.STATE + b'unfinished'
+UNFINISHED = keys.STATE + b'unfinished'
 
 #: Bytes that LevelDB may use for blocks it has read, and for what is not yet
 #: in a table; the second is there twice while a table is written. There is no
@@ -92,12 +92,13 @@ class Database:
         self.reclaim_pending = threading.Event()
         self.known = Known()
         try:
-            self._load()
+            self.reload()
         except BaseException:
             self._close()
             raise
 
-    def _load(self):
+    def reload(self):
+        """Read what is kept in memory. REQUIRES: nothing changes meanwhile."""
         version = self.get(_VERSION_KEY)
         self.is_new = version is None
         if version is None:
@@ -119,19 +120,26 @@ class Database:
     @property
     def is_unfinished(self):
         """Whether it was lost, and has not got all of the volumes yet."""
-        return self.get(_UNFINISHED) is not None
+        return self.get(UNFINISHED) is not None
 
     def begin(self):
         """Note that it has nothing of the volumes yet: no hash is known."""
         with self.change() as change:
-            change.put(_UNFINISHED, b'')
-        self.known.nothing()
+            change.put(UNFINISHED, b'')
+        self.known.all_but([ALL])
+
+    def copy_in(self, entries):
+        """Write entries of another index, of which reload() takes note."""
+        with self._lock, self._db.write_batch() as batch:
+            for key, value in entries:
+                batch.put(key, value)
+            self._written += 1
 
     def finish(self):
         """Note that all volumes are in it."""
-        self.known.all()
+        self.known.all_but(())
         with self.change() as change:
-            change.delete(_UNFINISHED)
+            change.delete(UNFINISHED)
 
     def get(self, key):
         """Return the value of a key, or None."""
@@ -284,11 +292,7 @@ def is_full(error):
 
 
 def fsync(path):
-    """
-    Make a file or directory durable.
-
-    :param path: of the file or directory
-    """
+    """Make a file or directory durable."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -12,6 +12,7 @@ from typing import List, Tuple
 
 from swift_losf.format import keys
 from swift_losf.format.header import HASH_LENGTH
+from swift_losf.format.name_code import other_name
 from swift_losf.format.values import MAX_NUMBER, Location, unpack_spot
 from swift_losf.index.call_arguments import (
     check,
@@ -84,19 +85,27 @@ class EntryReader:
                 *keys.hash_range(partition, hash_, keys.QUARANTINED))]
         return any(each.spot == location.spot for each in entered)
 
-    def find(self, partition, hash_, location):
+    def find(self, partition, hash_, location, name):
         """
         Return the key of the entry of a record, in quarantine or not.
 
+        Only the keys that it may have are looked up: a scan that finds
+        nothing goes on through all that was deleted behind it.
+
         :param location: the Location of the record
+        :param name: that the record has, of which a fragment has two
         :returns: the key, or None if no entry has the record
+        :raises FormatError: if no file can have that name
         """
-        letters = (keys.FILE, keys.QUARANTINED) if self.db.quarantined \
-            else (keys.FILE,)
-        return next((
-            key for letter in letters for key, value in self.db.scan(
-                *keys.hash_range(partition, hash_, letter))
-            if unpack_spot(value) == location.spot), None)
+        for each in filter(None, (name, other_name(name))):
+            key = keys.file_key(partition, hash_, each)
+            value = self.db.get(key)
+            if value is not None and unpack_spot(value) == location.spot:
+                return key
+            key = keys.quarantine_key(partition, hash_, each, location)
+            if self.db.quarantined and self.db.get(key) is not None:
+                return key
+        return None
 
     def list_hash(self, partition, hash_):
         """Return the files of a hash: a list of (name, Location), by name."""

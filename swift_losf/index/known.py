@@ -1,39 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Which part of an index may be asked for while it is made anew.
+Which part of an index may be asked for while the rest of it is made anew.
 
-It is made in the order of its keys, so all is known up to a place.
+What is lost is made in the order of its keys, so all is known up to a place.
 """
 
-from typing import Optional
+from typing import List, Sequence, Tuple
 
 from swift_losf.format import keys
 
 _OF_HASHES = (keys.FILE, keys.QUARANTINED)
+#: the first place of hashes whose entries are not known, and the first one
+#: behind them
+Gap = Tuple[bytes, bytes]
+#: all hashes
+ALL: Gap = b'', b'\xff' * (keys.PLACE + 1)
 
 
 class NotKnownYet(Exception):
     """An index that was lost is made anew, and has not come so far."""
 
 
+def is_in(gaps: Sequence[Gap], place: bytes) -> bool:
+    """Return whether what keys.place_of gave is in one of some gaps."""
+    return any(first <= place < end for first, end in gaps)
+
+
 class Known:
     """The part of an index that is known: all of it, by default."""
 
     def __init__(self) -> None:
-        #: the first place whose files are not known; None: all are
-        self._end: Optional[bytes] = None
+        #: what is not known, in order
+        self.gaps: List[Gap] = []
 
-    def nothing(self) -> None:
-        """Let nothing be known."""
-        self._end = b''
+    def all_but(self, gaps: Sequence[Gap]) -> None:
+        """Let all be known that is in none of some gaps."""
+        self.gaps = sorted(gaps)
 
     def up_to(self, place: bytes) -> None:
         """Let all be known up to what keys.place_of gave."""
-        self._end = keys.prefix_range(keys.FILE + place)[1][1:]
-
-    def all(self) -> None:
-        """Let all be known."""
-        self._end = None
+        known = keys.prefix_range(keys.FILE + place)[1][1:]
+        self.gaps = [(max(first, known), end) for first, end in self.gaps
+                     if end > known]
 
     def require(self, start: bytes, stop: bytes) -> None:
         """
@@ -41,8 +49,10 @@ class Known:
 
         :raises NotKnownYet: if they are not
         """
-        if (self._end is not None and start[:1] in _OF_HASHES
-                and stop > start[:1] + self._end):
+        letter = start[:1]
+        if letter in _OF_HASHES and any(
+                start < letter + end and letter + first < stop
+                for first, end in self.gaps):
             raise NotKnownYet('the index is being made anew; what is asked '
                               'for is not known yet')
 

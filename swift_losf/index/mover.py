@@ -21,11 +21,13 @@ class Copy:
     :param hash: of its name, 16 bytes
     :param source: the Location of the record
     :param target: that of the copy
+    :param name: of the file
     """
     partition: int
     hash: bytes
     source: Location
     target: Location
+    name: str
 
 
 class Mover:
@@ -78,7 +80,7 @@ class Mover:
             change.raise_watermark(copies[0].target.volume, type_, end)
             for each in copies:
                 key = self._reader.find(each.partition, each.hash,
-                                        each.source)
+                                        each.source, each.name)
                 if key is None or not is_current(each):
                     change.reclaim(each.target)
                     # The copy must not outlive what has deleted the record.

@@ -207,7 +207,8 @@ class Compactor(threading.Thread):
             self._breathe(HEADER_LENGTH)
             location = found.location
             if self.index.reader.find(self._partition(found),
-                                      found.header.hash, location) is None:
+                                      found.header.hash, location,
+                                      found.name) is None:
                 continue
             batch.append(found)
             size += location.length
@@ -233,7 +234,7 @@ class Compactor(threading.Thread):
                 fd, _FLAGS, copy.source.offset + QUARANTINED_OFFSET)
 
         copies = [Copy(self._partition(found), found.header.hash,
-                       found.location, place)
+                       found.location, place, found.name)
                   for found, place in zip(done, places)]
         try:
             self.index.mover.move(copies, header.type, end, is_current)

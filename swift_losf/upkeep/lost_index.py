@@ -2,10 +2,12 @@
 """
 Opens an index that may be damaged. FORMAT.md, "Recovery", step 2.
 
-One whose log a power cut has torn is opened without what was not synced. One
-that is damaged otherwise is set aside, and made anew from the volumes.
+One whose log a power cut has torn is opened without what was not synced. Of
+one that is damaged otherwise what can be read is copied (salvage.py), and the
+rest made anew from the volumes.
 """
 
+import contextlib
 import errno
 import logging
 import os
@@ -19,18 +21,23 @@ from swift_losf.format.layout import volume_number
 from swift_losf.index.db import fsync
 from swift_losf.index.index import Index
 from swift_losf.index.leveldb_log import is_torn
+from swift_losf.upkeep.salvage import NothingLeft, Salvage
 from swift_losf.upkeep.standby import is_for_want_of_disk, open_standby
+
+#: behind the name of an index that a new one is being made of
+DAMAGED = '.damaged'
 
 logger = logging.getLogger(__name__)
 
 
 def open_index(layout):
     """
-    Open an index; one that is lost is set aside, and a new one is made.
+    Open an index; one that is lost or damaged gives way to a new one.
 
     :param layout: a Layout
     :returns: the Index, which may lack what was not synced; one in memory if
-        the disk cannot be written. If it is unfinished, it is empty
+        the disk cannot be written. If it is unfinished, db.known tells what
+        it has
     """
     index = _open(layout)
     if index.db.is_unfinished:
@@ -41,6 +48,32 @@ def open_index(layout):
     if index.db.is_new and any(map(volume_number,
                                    os.listdir(layout.volumes))):
         index.db.begin()
+        if index.db.durable and os.path.exists(layout.index + DAMAGED):
+            return _salvaged(layout, index)
+    return index
+
+
+def _salvaged(layout, index):
+    """Return an index with what can be read of the damaged one."""
+    salvage = Salvage(layout.index + DAMAGED, index.db)
+    try:
+        salvage.run()
+    except NothingLeft as err:
+        logger.error('%s is made anew as a whole: %s', layout.index, err)
+        index.close()
+        shutil.rmtree(layout.index)
+        index = Index(layout.index)
+        index.db.begin()
+        put_away(layout)
+        return index
+    except BaseException:
+        index.close()
+        raise
+    logger.warning('%s: copied from the damaged one; %d ranges of hashes are '
+                   'made anew', layout.index, len(salvage.gaps))
+    index.db.known.all_but(())
+    index.db.reload()
+    index.db.known.all_but(salvage.gaps)
     return index
 
 
@@ -56,7 +89,7 @@ def _open(layout):
             logger.warning('%s: its log was torn, what was not synced is '
                            'scanned for: %s', layout.index, err)
             return _open_torn(layout)
-        set_aside(layout, err)
+        set_damaged_aside(layout, err)
         return Index(layout.index)
 
 
@@ -68,7 +101,7 @@ def _open_torn(layout):
     except (plyvel.Error, FormatError) as err:
         if not is_lost(err):
             raise
-        set_aside(layout, err)
+        set_damaged_aside(layout, err)
         return Index(layout.index)
 
 
@@ -92,8 +125,37 @@ def set_aside(layout, reason):
 
     :param reason: why: an exception, or a text
     """
-    aside = '%s.broken-%d' % (layout.index, time.time_ns())
+    put_away(layout)
+    aside = _aside(layout)
     logger.error('%s is set aside as %s, and will be made anew from the '
                  'volumes: %s', layout.index, aside, reason)
     os.rename(layout.index, aside)
     fsync(os.path.dirname(layout.index))
+
+
+def set_damaged_aside(layout, reason):
+    """
+    Rename an index, so that a new one is made of it and of the volumes.
+
+    :param reason: why: an exception
+    """
+    damaged = layout.index + DAMAGED
+    logger.error('%s is damaged: a new one is made of what can be read, and '
+                 'of the volumes: %s', layout.index, reason)
+    if os.path.exists(damaged):
+        # What is there is a copy of it that was not finished.
+        shutil.rmtree(layout.index)
+    else:
+        os.rename(layout.index, damaged)
+    fsync(os.path.dirname(layout.index))
+
+
+def put_away(layout):
+    """Keep a damaged index, if there is one, as one that is not needed."""
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(layout.index + DAMAGED, _aside(layout))
+        fsync(os.path.dirname(layout.index))
+
+
+def _aside(layout):
+    return '%s.broken-%d' % (layout.index, time.time_ns())

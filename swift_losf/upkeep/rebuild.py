@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Makes an index that was lost anew from its volumes. FORMAT.md, "A lost index".
+Makes anew what an index has lost. FORMAT.md, "A lost index".
 
 1. Processes, one for each processor, read the volumes in pieces, and write
    what an entry is made of to sorted runs.
@@ -21,6 +21,7 @@ from typing import Any, Dict, Set
 
 from swift_losf.format import keys
 from swift_losf.format.values import pack_varints
+from swift_losf.index.known import ALL
 from swift_losf.upkeep.scan_worker import scan_piece
 from swift_losf.upkeep.settling import settle
 from swift_losf.upkeep.sorted_runs import Entry, merged
@@ -55,10 +56,10 @@ class Scan:
 
 class Rebuild:
     """
-    Fills an index that is new, and whose volumes are not.
+    Fills an index that lacks what is in its volumes.
 
     :param layout: a Layout
-    :param index: the Index, all of which is unknown
+    :param index: the Index, whose db.known tells what it lacks
     :param progress: called with a few words on what is being done
     """
 
@@ -67,6 +68,10 @@ class Rebuild:
         self.index = index
         self.progress = progress
         self._part_power = index.reader.part_power
+        #: of an index that lacks but some hashes; else None
+        self._gaps = index.db.known.gaps
+        if self._gaps == [ALL]:
+            self._gaps = None
         self._directory = layout.index + '.runs'
         if not index.db.durable:
             self._directory = index.db.path + '.runs'
@@ -91,7 +96,9 @@ class Rebuild:
     def _tasks(self, volumes):
         return deque(
             dict(path=self.layout.volume(number), number=number, start=start,
-                 end=start + PIECE, part_power=self._part_power)
+                 end=start + PIECE, part_power=self._part_power,
+                 gaps=self._gaps and [(first.hex(), end.hex())
+                                      for first, end in self._gaps])
             for number, size in volumes for start in range(0, size, PIECE))
 
     def _scan(self, volumes):
@@ -124,10 +131,22 @@ class Rebuild:
                 suffixes.setdefault(partition, set()).add(suffix)
             for partition, numbers in suffixes.items():
                 invalidate(partition, numbers)
-            self._enter([settle(list(map(Entry.unpack, group)))
-                         for group in batch], batch[-1][-1][:keys.PLACE])
+            self._enter(list(map(self._settled, batch)),
+                        batch[-1][-1][:keys.PLACE])
             self.progress('%d files recovered'
                           % self.index.adopter.recovered)
+
+    def _settled(self, group):
+        """Return what settle() says of what has no entry."""
+        entries = list(map(Entry.unpack, group))
+        if self._gaps is None:
+            return settle(entries)
+        get = self.index.db.get
+        files, held, dead = settle([
+            each for each in entries
+            if get(keys.dead_key(each.volume, each.offset)) is None])
+        return files, [each for each in held
+                       if get(_held_key(each)) is None], dead
 
     def _enter(self, settled, last):
         counts: Dict[int, Counter[str]] = {}
@@ -138,9 +157,7 @@ class Rebuild:
                                each.location)
                     _count(counts, each, 'files', 'bytes')
                 for each in held:
-                    change.put(keys.QUARANTINED + each.place + each.code
-                               + keys.spot(each.volume, each.offset),
-                               each.location)
+                    change.put(_held_key(each), each.location)
                     _count(counts, each, 'held', 'held_bytes')
                     change.quarantined += 1
                 for each in dead:
@@ -154,6 +171,11 @@ class Rebuild:
         self.index.adopter.recovered += sum(
             len(each) for group in settled for each in group)
         self.index.db.known.up_to(last)
+
+
+def _held_key(entry):
+    return (keys.QUARANTINED + entry.place + entry.code
+            + keys.spot(entry.volume, entry.offset))
 
 
 def _count(counts, entry, number, length):

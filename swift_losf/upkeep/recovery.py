@@ -23,8 +23,9 @@ from swift_losf.format.header import (
 from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
 from swift_losf.index.db import fsync
+from swift_losf.index.known import ALL, is_in
 from swift_losf.upkeep.invalidation import invalidate
-from swift_losf.upkeep.lost_index import open_index
+from swift_losf.upkeep.lost_index import open_index, put_away
 from swift_losf.upkeep.rebuild import Rebuild
 from swift_losf.volumes.volume import (
     iter_records,
@@ -90,17 +91,23 @@ class Recovery:
     def run(self):
         """Do the steps 3 to 7."""
         numbers = self._list_volumes()
-        if self.index.db.is_unfinished:
+        known = self.index.db.known
+        if known.gaps == [ALL]:
             self._rebuild(numbers)
             numbers = []
         for done, number in enumerate(numbers, 1):
             self.progress('volume %d of %d, %d files recovered' % (
                 done, len(numbers), self.index.adopter.recovered))
             self._recover_volume(number)
+        if known.gaps:
+            self._rebuild(numbers)
+        if self.index.db.is_unfinished:
+            self.index.db.finish()
         self._forget_removed()
         if not self._durable:
             return
         self.index.sync()
+        put_away(self.layout)
         self.progress('partitions')
         for partition in self.index.reader.list_partitions():
             os.makedirs(self.layout.partition(partition), exist_ok=True)
@@ -131,7 +138,7 @@ class Recovery:
             for number, (end, free) in ends.items():
                 if free:
                     change.raise_watermark(number, types[number], end)
-        self.index.db.finish()
+        self.index.db.known.all_but(())
 
     def _forget_removed(self):
         # Whoever unlinked them did not live to see it noted.
@@ -230,6 +237,9 @@ class Recovery:
         return FIRST_RECORD
 
     def _enter(self, fd, batch):
+        batch = [found for found in batch if not is_in(
+            self.index.db.known.gaps,
+            keys.place_of(found.header.partition, found.header.hash))]
         new = [found for found in batch if self._is_new(found)]
         if self._durable:
             if new:

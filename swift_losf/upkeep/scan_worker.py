@@ -16,6 +16,8 @@ import sys
 from typing import List
 
 from swift_losf.format.header import FormatError
+from swift_losf.format.keys import PLACE
+from swift_losf.index.known import is_in
 from swift_losf.upkeep.sorted_runs import MOST, entry_of, write_run
 from swift_losf.upkeep.volume_scan import PieceScan
 from swift_losf.volumes.volume import read_header
@@ -23,7 +25,7 @@ from swift_losf.volumes.volume import read_header
 _PR_SET_PDEATHSIG = 1
 
 
-def scan_piece(directory, path, number, start, end, part_power):
+def scan_piece(directory, path, number, start, end, part_power, gaps=None):
     """
     Put the records that begin in a piece of a volume into sorted runs.
 
@@ -33,6 +35,8 @@ def scan_piece(directory, path, number, start, end, part_power):
     :param start: the first offset of the piece
     :param end: behind it
     :param part_power: of the ring, or None
+    :param gaps: hex digits of the Gaps whose hashes are wanted, and whose
+        records were entered once, whatever their data is like now; None: all
     :returns: (the paths of the runs, how many records they have, the offsets
         of those that are incomplete)
     """
@@ -40,6 +44,7 @@ def scan_piece(directory, path, number, start, end, part_power):
     entries: List[bytes] = []
     damaged: List[int] = []
     count = 0
+    wanted = gaps and [tuple(map(bytes.fromhex, each)) for each in gaps]
 
     def flush():
         runs.append(os.path.join(directory, '%d-%d-%d.run' % (
@@ -49,11 +54,15 @@ def scan_piece(directory, path, number, start, end, part_power):
     fd = os.open(path, os.O_RDONLY)
     try:
         for found in PieceScan(fd, read_header(fd), start, end,
-                               lambda offset, _: damaged.append(offset)):
+                               lambda offset, _: damaged.append(offset),
+                               check_data=not gaps):
             try:
-                entries.append(entry_of(number, found, part_power))
+                entry = entry_of(number, found, part_power)
             except FormatError:
                 continue
+            if wanted and not is_in(wanted, entry[:PLACE]):
+                continue
+            entries.append(entry)
             count += 1
             if len(entries) == MOST:
                 flush()

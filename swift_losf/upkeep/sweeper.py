@@ -27,15 +27,13 @@ from swift_losf.format.header import (
     aligned,
 )
 from swift_losf.volumes.ballast import Space
+from swift_losf.volumes.ranges import lock_range, punch_hole, unlock_range
 from swift_losf.volumes.space import count_extents
 from swift_losf.volumes.volume import (
     find_header,
     location_of,
-    lock_range,
     pread,
-    punch_hole,
     read_header,
-    unlock_range,
 )
 
 BATCH = 1024
@@ -186,23 +184,29 @@ class Sweeper(threading.Thread):
 
         :returns: whether it was a dead record; if it is not, that is logged
         """
-        raw = pread(fd, HEADER_LENGTH, offset)
-        if not any(raw):
-            # An interrupted round was here; who knows how far it reached.
-            return False
         try:
             header = find_header(fd, volume_header, offset)
         except FormatError as err:
-            self._complain(volume_header, offset, length, err)
+            # Zeros: an interrupted round was here; who knows how far it came.
+            if any(pread(fd, HEADER_LENGTH, offset)):
+                self._complain(volume_header, offset, length, err)
             return False
         location = location_of(volume_header.number, offset, header)
-        reader = self.index.reader
-        if location.length != length or reader.find(
-                reader.partition_of(header), header.hash, location):
+        if location.length != length or self._has_entry(fd, header, location):
             self._complain(volume_header, offset, length, 'a file is there')
             return False
         os.pwrite(fd, bytes(HEADER_LENGTH), offset)
         return True
+
+    def _has_entry(self, fd, header, location):
+        reader = self.index.reader
+        name = pread(fd, header.name_length, location.footer_offset)
+        try:
+            return reader.find(reader.partition_of(header), header.hash,
+                               location, name.decode('ascii')) is not None
+        except (FormatError, UnicodeDecodeError):
+            # Of a record that does not verify: no recovery takes it.
+            return False
 
     @staticmethod
     def _complain(volume_header, offset, length, reason):

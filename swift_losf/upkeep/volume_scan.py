@@ -69,15 +69,18 @@ class PieceScan:
     :param start: the first offset of the piece
     :param end: behind the piece; its last record may go on
     :param damaged: as of iter_records
+    :param check_data: whether the data of long records is to be verified
     """
 
-    def __init__(self, fd, volume_header, start, end, damaged=None):
+    def __init__(self, fd, volume_header, start, end, damaged=None,
+                 check_data=True):
         self._fd = fd
         self._header = volume_header
         self._at = aligned(max(start, FIRST_RECORD), volume_header.alignment)
         self._end = end
         self._volume_end = os.fstat(fd).st_size
         self._damaged = damaged
+        self._check_data = check_data
         self._salt_crc = crc32c(volume_header.salt)
         self._chunk, self._base = b'', 0
 
@@ -133,7 +136,7 @@ class PieceScan:
         """Return the next record, of whatever kind; None behind the piece."""
         found = next(iter_records(
             self._fd, self._header, self._at, self._volume_end,
-            self._damaged), None)
+            self._damaged, self._check_data), None)
         if found is None or found.location.offset >= self._end:
             return None
         at, header = found.location, found.header

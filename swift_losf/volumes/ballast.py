@@ -16,6 +16,8 @@ FILE_SIZE = 2 ** 20
 _NAMES = ['%02d' % number for number in range(32)]
 #: truncated, but there: the ballast is given up
 _FIRST = _NAMES[0]
+#: the name of a file that is not complete yet
+_NEW = 'new'
 
 logger = logging.getLogger(__name__)
 
@@ -170,8 +172,11 @@ class Ballast:
 
     @staticmethod
     def _fill(directory, name):
-        fd = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=directory)
+        # One that is there and empty, if but for a moment, says that all of
+        # them are given up.
+        fd = os.open(_NEW, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=directory)
         try:
             os.posix_fallocate(fd, 0, FILE_SIZE)
         finally:
             os.close(fd)
+        os.rename(_NEW, name, src_dir_fd=directory, dst_dir_fd=directory)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from swift_losf.format.header import VOLUME_HEADER_LENGTH
 from swift_losf.mounts import MOUNTINFO
-from swift_losf.volumes.volume import next_data, punch_hole
+from swift_losf.volumes.ranges import punch_hole
+from swift_losf.volumes.volume import next_data
 
 #: start, length, flags, extents mapped, extents there is room for, 0
 _FIEMAP = struct.Struct('=QQIIII')

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Volumes: reading, scanning, locking and marking their records.
+Volumes: reading, scanning and marking their records.
 
-FORMAT.md, "Volumes" and "Records". writable.py appends to them.
+FORMAT.md, "Volumes" and "Records". writable.py appends to them, ranges.py
+locks parts of them and gives them back.
 """
 
-import ctypes
 import errno
-import fcntl
 import os
-import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +33,6 @@ from swift_losf.format.values import Location
 
 #: what a disk says about sectors that it cannot read
 UNREADABLE = (errno.EIO, errno.ENODATA, errno.EUCLEAN)
-#: of the C library's struct flock; l_pid has to be 0 for these locks
-_FLOCK = struct.Struct('@hhqqi4x')
-#: FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
-_PUNCH_HOLE = 0x03
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -248,54 +241,6 @@ def iter_records(fd, volume_header, start, end, damaged=None,
             continue
         yield found
         offset += found.location.length
-
-
-def unlock(fd):
-    """Give up the lock of a volume that try_lock got."""
-    fcntl.flock(fd, fcntl.LOCK_UN)
-
-
-def _lock_range(fd, kind, offset, length):
-    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(
-        kind, os.SEEK_SET, offset, length, 0))
-
-
-def lock_range(fd, offset, length, shared=False):
-    """
-    Lock a range of a volume for this open file, without waiting.
-
-    :param shared: with others that read; else the file has to be open for
-        writing
-    :returns: False if another holds a lock that does not go with it
-    """
-    try:
-        _lock_range(fd, fcntl.F_RDLCK if shared else fcntl.F_WRLCK,
-                    offset, length)
-    except OSError as err:
-        if err.errno not in (errno.EAGAIN, errno.EACCES):
-            raise
-        return False
-    return True
-
-
-def unlock_range(fd, offset, length):
-    """Give up a lock that lock_range got."""
-    _lock_range(fd, fcntl.F_UNLCK, offset, length)
-
-
-def punch_hole(fd, offset, length):
-    """
-    Give the space of a range back to the filesystem. It reads as zeros then.
-
-    REQUIRES: an exclusive lock_range.
-
-    :raises OSError: if the filesystem cannot do that
-    """
-    if _libc.fallocate(fd, _PUNCH_HOLE, ctypes.c_int64(offset),
-                       ctypes.c_int64(length)):
-        err = ctypes.get_errno()
-        raise OSError(err, 'punching %d bytes at %d: %s' % (
-            length, offset, os.strerror(err)))
 
 
 def _mark(layout, location, flag_offset):

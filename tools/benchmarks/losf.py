@@ -55,6 +55,9 @@ SERVERS = ('object-server', 'index-server', 'object-losf')
 #: seconds within which an index server has recovered, and for which it is
 #: waited for to give space back
 RECOVERY, SWEEP = 120, 30
+#: bytes of a device besides its objects: a tenth of it is more than what has
+#: to be free for compaction, and for zeros to be laid out ahead
+SPARE = 4 * GIB
 
 
 def _spec(root: str, backend: str, args: Any) -> ClusterSpec:
@@ -68,7 +71,7 @@ def _spec(root: str, backend: str, args: Any) -> ClusterSpec:
     return ClusterSpec(
         root=root, nodes=1, base_port=free_base_port(),
         replication_ports=False, replicator='stock', sync_method='ssync',
-        disks='xfs', disk_size=GIB + 2 * objects * 32 * KIB,
+        disks='xfs', disk_size=SPARE + 2 * objects * 32 * KIB,
         options={**apart(root), **servers},
         policies=(Policy(CONTAINER, 0, 1, power, kv=BACKENDS[backend]),))
 

@@ -48,7 +48,7 @@ class FsckTest(IndexTest):
         with contextlib.redirect_stdout(out), \
                 contextlib.redirect_stderr(io.StringIO()) as self.stderr:
             status = fsck.main([command, self.device, '--no-mount-check',
-                                '--json', *args])
+                                '--json', '--swift-dir', self.device, *args])
         return status, [json.loads(line)
                         for line in out.getvalue().splitlines()]
 

@@ -2,6 +2,7 @@
 """The appender: disks that fail, watermarks, and volumes that are idle."""
 
 import errno
+import fcntl
 import os
 import time
 from unittest import mock
@@ -9,7 +10,6 @@ from unittest import mock
 from swift_lightsync.common.files import try_lock
 from swift_losf.diskfile.vfile import VFileWriter
 from swift_losf.volumes import volume_pool
-from swift_losf.volumes.volume import unlock
 from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.volumes import (
     LONG,
@@ -178,7 +178,8 @@ class TestWaiting(VolumeTest):
         fd = self.open_volume()
         self.assertTrue(try_lock(fd))
         appender = self.new_appender(max_volume_count=1)
-        with mock.patch.object(volume_pool, '_sleep', lambda _: unlock(fd)):
+        with mock.patch.object(volume_pool, '_sleep', lambda _: fcntl.flock(
+                fd, fcntl.LOCK_UN)):
             pending = self.put(2, b'y', appender=appender)
         self.assertEqual(1, pending.location.volume)
 

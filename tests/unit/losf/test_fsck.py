@@ -5,7 +5,11 @@ import contextlib
 import io
 import os
 import shutil
+from array import array
 
+from swift.common.ring import RingData
+
+from swift_losf.format import keys
 from swift_losf.format.header import HEADER_LENGTH
 from swift_losf.fsck import cli as fsck
 from swift_losf.index.index_lock import locked
@@ -184,3 +188,38 @@ class TestCannotRun(FsckTest):
         with self.changed() as change:
             change.put(b'sversion', b'\x09')
         self.assert_refused('version', 'check', '--no-mount-check')
+
+
+class TestPartPower(FsckTest):
+    """What is entered has the partition of its hash, not of its record."""
+
+    def partitions(self):
+        index = self.open_index()
+        try:
+            return index.reader.list_partitions()
+        finally:
+            index.close()
+
+    def save_ring(self, power):
+        RingData([array('H', 2 ** power * [0])], [], 32 - power).save(
+            os.path.join(self.device, 'object.ring.gz'))
+
+    def test_of_an_index_that_is_rebuilt(self):
+        self.assertEqual([PARTITION], self.partitions())
+        self.run_fsck('rebuild')
+        self.assertEqual([PARTITION], self.partitions())
+        self.run_fsck('rebuild', '--part-power', '8')
+        self.assertEqual([0, 1, 2, 3, 4, 5], self.partitions())
+        self.save_ring(4)
+        self.run_fsck('rebuild')
+        self.assertEqual([0], self.partitions())
+
+    def test_of_what_is_missing(self):
+        self.save_ring(8)
+        index = self.open_index()
+        with index.db.change() as change:
+            change.remove_file(keys.file_key(
+                PARTITION, HASHES[4], NAME), self.files[HASHES[4]])
+        index.close()
+        self.run_fsck('repair')
+        self.assertIn(5, self.partitions())

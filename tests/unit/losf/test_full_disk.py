@@ -91,6 +91,21 @@ class TestBallast(IndexTest):
         self.assertEqual(3, failing.call_count)
         self.assert_given_up()
 
+    def test_while_it_is_made_it_is_not_given_up_unless_it_was(self):
+        real, seen = os.posix_fallocate, []
+
+        def fallocate(*args):
+            seen.append(is_given_up(self.path))
+            real(*args)
+            seen.append(is_given_up(self.path))
+        for before in (False, True):
+            with mock.patch.object(ballast.os, 'posix_fallocate', fallocate):
+                self.tend(PLENTY)
+            self.assertEqual([before] * 64, seen)
+            self.assert_whole()
+            self.tend(Space(0, 0))
+            seen.clear()
+
     def test_another_disk_in_its_place_is_left_alone(self):
         self.tend(PLENTY)
         gone = self.layout.root + '.gone'

@@ -109,7 +109,8 @@ class TestMutations(PublisherTest):
     def test_moved_by_the_compactor(self):
         source = self.register()
         target = location_of(NAME, 8192, volume=2)
-        self.index.mover.move([Copy(PARTITION, HASH, source, target)],
+        self.index.mover.move([Copy(PARTITION, HASH, source, target,
+                                    NAME)],
                               VolumeType.DATA, 16384, lambda copy: True)
         self.assertEqual({NAME: target}, self.assert_published())
 

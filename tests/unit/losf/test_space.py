@@ -8,12 +8,12 @@ import unittest
 from unittest import mock
 
 from swift_losf.volumes import space
+from swift_losf.volumes.ranges import punch_hole
 from swift_losf.volumes.space import (
     FilesystemError,
     check_filesystem,
     count_extents,
 )
-from swift_losf.volumes.volume import punch_hole
 from tests.unit.losf.filesystems import mounted, with_holes
 
 

@@ -11,7 +11,7 @@ import plyvel
 from swift_losf.format.header import FormatError
 from swift_losf.upkeep import sweeper as sweeper_module
 from swift_losf.upkeep.sweeper import Sweeper
-from swift_losf.volumes.volume import lock_range
+from swift_losf.volumes.ranges import lock_range
 from tests.unit.losf.index_world import (
     HASH,
     NAME,

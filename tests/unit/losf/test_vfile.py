@@ -13,7 +13,8 @@ from swift_losf.diskfile.vfile import (
     read_metadata,
 )
 from swift_losf.format.header import ALIGNMENT, SMALL, FormatError, aligned
-from swift_losf.volumes.volume import lock_range, pread, punch_hole
+from swift_losf.volumes.ranges import lock_range, punch_hole
+from swift_losf.volumes.volume import pread
 from tests.unit.losf.volumes import NAME, VolumeTest, bytes_of, hash_of
 
 LONG = SMALL + 100000

@@ -16,15 +16,13 @@ from swift_losf.format.header import (
 from swift_losf.format.layout import Layout
 from swift_losf.format.record import BlockSums, NewRecord
 from swift_losf.volumes import writable
+from swift_losf.volumes.ranges import lock_range, punch_hole, unlock_range
 from swift_losf.volumes.volume import (
     iter_records,
-    lock_range,
     mark_durable,
     mark_quarantined,
     pread,
-    punch_hole,
     read_header,
-    unlock_range,
 )
 from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.volumes import VolumeTest, bytes_of, hash_of
