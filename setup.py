@@ -43,7 +43,7 @@ setup(
     package_dir={'cosbench': 'tools/cosbench'},
     packages=find_packages(include=['swift_lightsync*', 'swift_losf*'])
     + find_packages('tools', include=['cosbench*']),
-    package_data={'': ['*.md', '*.proto', '*.xsd', 'static/*']},
+    package_data={'': ['*.md', '*.proto', 'static/*']},
     data_files=[
         ('share/swift-lightsync/patches',
          ['patches/series'] + sorted(glob('patches/*.patch'))),

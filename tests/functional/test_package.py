@@ -89,8 +89,7 @@ class TestPackage(unittest.TestCase):
     def test_what_code_reads_is_installed_with_it(self):
         with ZipFile(self.wheel) as wheel:
             names = '\n'.join(wheel.namelist())
-        for name in ('cosbench/document/schema.xsd',
-                     'cosbench/console/static/console.css',
+        for name in ('cosbench/console/static/console.css',
                      'swift_lightsync/sync/PROTOCOL.md',
                      'share/swift-lightsync/patches/series',
                      'share/swift-lightsync/etc/object-server.conf-sample',

@@ -9,7 +9,6 @@ document is ever read.
 """
 
 import codecs
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from cosbench.workload.model import Workload
 #: COSBench's own files have 1 to 4 KiB.
 MAX_BYTES = 2 ** 20
 MAX_DEPTH = 32
-SCHEMA = os.path.join(os.path.dirname(__file__), 'schema.xsd')
 ENCODINGS = ('utf-8', 'us-ascii', 'iso-8859-1')
 _DECLARED = re.compile(
     rb'\s*<\?xml[^>]*?\sencoding\s*=\s*["\']([\w.-]*)["\']')

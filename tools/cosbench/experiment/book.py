@@ -18,10 +18,11 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import (
     Annotated,
+    Any,
     Literal,
 )
 
@@ -31,6 +32,7 @@ from cosbench.document.reader import portable, read
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.experiment.core.figures import Run
 from cosbench.measure.limits import Count, Name, Text
+from cosbench.measure.result import Result
 from swift_lightsync.common.files import open_locked, replace_file
 from swift_lightsync.common.records import (
     Between,
@@ -92,7 +94,8 @@ class Plan(Record):
         return [each.name for each in self.configurations]
 
 
-def new_plan(named, drivers, warm_up, seed=None) -> Plan:
+def new_plan(named: Iterable[tuple[str, bytes]], drivers: int, warm_up: int,
+             seed: int | None = None) -> Plan:
     """Make the plan of an experiment.
 
     :param named: (name of a configuration, bytes of its document), the base
@@ -117,7 +120,7 @@ def new_plan(named, drivers, warm_up, seed=None) -> Plan:
                 warm_up, tuple(configurations))
 
 
-def read_plan(directory) -> Plan:
+def read_plan(directory: str) -> Plan:
     """Read what an experiment's directory says that it runs.
 
     :param directory: its path
@@ -158,7 +161,7 @@ class Book:
     :raises ArchiveError: if another process runs it
     """
 
-    def __init__(self, directory, wanted: Plan | None = None):
+    def __init__(self, directory: str, wanted: Plan | None = None) -> None:
         self.directory = os.path.abspath(directory)
         os.makedirs(self.directory, _PRIVATE_DIRECTORY, exist_ok=True)
         lock = open_locked(os.path.join(self.directory, _LOCK))
@@ -173,7 +176,7 @@ class Book:
             raise
         self._known: dict[tuple[int, str], Run] = {}
 
-    def _taken_up(self, wanted):
+    def _taken_up(self, wanted: Plan | None) -> Plan:
         if not os.path.exists(self._path(PLAN)):
             if wanted is None:
                 raise ConfigError('%s is no directory of an experiment'
@@ -185,15 +188,15 @@ class Book:
             _same(found, wanted, self.directory)
         return found
 
-    def close(self):
+    def close(self) -> None:
         os.close(self._lock)
 
     @property
-    def archive(self):
+    def archive(self) -> str:
         """The path of the archive of its runs."""
         return self._path(ARCHIVE)
 
-    def recover(self):
+    def recover(self) -> None:
         """Settle the run that a process which was killed has left."""
         if os.path.isdir(self.archive):
             archive = Archive(self.archive)
@@ -204,18 +207,18 @@ class Book:
             finally:
                 archive.close()
 
-    def begin(self, round_, name, run_id):
+    def begin(self, round_: int, name: str, run_id: str) -> None:
         """Note which run is about to begin, before it does."""
         self.plan = replace(self.plan, runs=(
             *self.plan.runs, Begun(round_, name, run_id)))
         self._write(PLAN, self.plan.to_json())
 
-    def end(self, round_, name, result):
+    def end(self, round_: int, name: str, result: Result) -> None:
         """Take what a run has done, if it counts."""
         if result.state == FINISHED:
             self._known[round_, name] = Run.of(result)
 
-    def _take(self, archive, begun):
+    def _take(self, archive: Archive, begun: Begun) -> None:
         if begun.id not in archive.ids:
             return
         try:
@@ -225,7 +228,7 @@ class Book:
             return
         self.end(begun.round, begun.configuration, result)
 
-    def run(self, round_, name) -> Run | None:
+    def run(self, round_: int, name: str) -> Run | None:
         """Return the finished run of a place, or None."""
         return self._known.get((round_, name))
 
@@ -233,22 +236,22 @@ class Book:
         """Return the runs of all whole rounds that count, by name."""
         return whole_rounds(self.plan, self._known)
 
-    def put(self, document, page):
+    def put(self, document: Any, page: str) -> None:
         """Write what was found so far, as JSON and as a page."""
         self._write(RESULT, document)
         replace_file(self._path(PAGE), page.encode('utf8', 'replace'),
                      is_durable=True)
 
-    def _write(self, name, document):
+    def _write(self, name: str, document: Any) -> None:
         replace_file(self._path(name),
                      json.dumps(document, allow_nan=False).encode(),
                      mode=_PRIVATE, is_durable=True)
 
-    def _path(self, name):
+    def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
 
 
-def _same(found, wanted, directory):
+def _same(found: Plan, wanted: Plan, directory: str) -> None:
     """Refuse to go on with what is another experiment."""
     for what, there, here in (
             ('configurations', found.names, wanted.names),

@@ -8,30 +8,32 @@ was interrupted goes on as it would have.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from cosbench.controller.run_store import Archive
 from cosbench.errors import ConfigError
+from cosbench.experiment.book import Book
 from cosbench.experiment.core.figures import common_operations
 from cosbench.experiment.core.judgement import check
-from cosbench.experiment.findings import Findings
+from cosbench.experiment.findings import Aims, Findings
 from cosbench.experiment.views import as_json, as_page
 from cosbench.measure.result import Result
+
+#: (document's bytes, seed, what is told the id of the run before it begins)
+#: -> its ``Result``.
+RunOne = Callable[[bytes, int, Callable[[str], object]], Result]
 
 
 class RunFailed(Exception):
     """Why the experiment cannot go on; it may be taken up again."""
 
 
-def conduct(book, aims, run, say):
+def conduct(book: Book, aims: Aims, run: RunOne, say: Callable[[str], object]
+           ) -> Findings:
     """Run what is missing of an experiment.
 
-    :param book: a ``Book``
-    :param aims: ``Aims``
-    :param run: a function of (document's bytes, seed, a function that is
-        told the id of the run before it begins) that returns its ``Result``
-    :param say: a function of a line for people
-    :returns: ``Findings``
+    :param say: gets lines for people
     :raises RunFailed: if a run did not finish
     :raises ConfigError: if the runs cannot answer a condition
     """
@@ -61,21 +63,23 @@ def conduct(book, aims, run, say):
     return found
 
 
-def remember(book, aims):
+def remember(book: Book, aims: Aims) -> Findings:
     """Write what is known by now, and return it: with these it goes on."""
     found = Findings(book.plan, aims, book.rounds())
     book.put(as_json(found), as_page(found))
     return found
 
 
-def elsewhere(path, fetch):
+def elsewhere(path: str, fetch: Callable[[bytes, int], dict[str, Any]]
+             ) -> RunOne:
     """Return a function for ``conduct`` that has a controller do the runs.
 
     :param path: of the experiment's archive, which gets them
     :param fetch: a function of (document's bytes, seed) that returns the
         result document, whose id is the controller's
     """
-    def run(data, seed, begun):
+    def run(data: bytes, seed: int,
+            begun: Callable[[str], object]) -> Result:
         archive = Archive(path)
         try:
             run_id = archive.new('remote')
@@ -87,7 +91,7 @@ def elsewhere(path, fetch):
     return run
 
 
-def _one(book, number, name, data, run):
+def _one(book: Book, number: int, name: str, data: bytes, run: RunOne) -> None:
     result = run(data, run_seed(book.plan.seed, number),
                  lambda run_id: book.begin(number, name, run_id))
     book.end(number, name, result)
@@ -99,9 +103,10 @@ def _one(book, number, name, data, run):
                                 ': ' + each for each in reasons[:1])))
 
 
-def _check(book, aims, number):
+def _check(book: Book, aims: Aims, number: int) -> None:
     """Refuse conditions as early as their operations are known."""
-    runs = {name: [book.run(number, name)] for name in book.plan.names}
+    found = {name: book.run(number, name) for name in book.plan.names}
+    runs = {name: [run] for name, run in found.items() if run}
     operations = common_operations(runs)
     if not operations:
         raise ConfigError('the configurations have no operation in common: '
@@ -109,7 +114,7 @@ def _check(book, aims, number):
     check(aims.conditions, operations, len(runs) > 1)
 
 
-def _progress(found):
+def _progress(found: Findings) -> str:
     if found.widest is None:
         return '%d rounds' % found.rounds
     return '%d rounds: the least sure figure is known to ±%.1f%%' % (

@@ -9,16 +9,18 @@ import asyncio
 import logging
 import os
 from contextlib import suppress
+from typing import Any
 
-from cosbench.controller.workload_queue import QueueFull
+from cosbench.controller.workload_queue import Controller, QueueFull
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
-from cosbench.experiment.book import Book
+from cosbench.experiment.book import Book, Plan
 from cosbench.experiment.conduct import (
     RunFailed,
     conduct,
     elsewhere,
     remember,
 )
+from cosbench.experiment.findings import Aims
 
 #: That go on at the same time; seconds between two looks at a run.
 MOST, LOOK = 8, 0.5
@@ -32,27 +34,27 @@ class Hosted:
     :param directory: has the directories of experiments
     """
 
-    def __init__(self, controller, directory):
+    def __init__(self, controller: Controller, directory: str) -> None:
         self.directory = directory
         self._controller = controller
         #: Name -> its task, and an Event: it is to end.
-        self._running = {}
+        self._running: dict[str, tuple[asyncio.Event, asyncio.Task[None]]] = {}
         #: Name -> what it said last.
-        self.said = {}
+        self.said: dict[str, str] = {}
 
-    def path(self, name):
+    def path(self, name: str) -> str:
         """Return the directory of an experiment."""
         return os.path.join(self.directory, name)
 
-    def is_running(self, name):
+    def is_running(self, name: str) -> bool:
         """Return whether it goes on here."""
         return name in self._running
 
-    async def begin(self, name, aims, plan=None):
+    async def begin(self, name: str, aims: Aims, plan: Plan | None = None
+                   ) -> None:
         """Begin an experiment, or go on with one.
 
         :param name: of its directory
-        :param aims: ``Aims``
         :param plan: its ``Plan``; None: it goes on with what is there
         :raises ConfigError: if another experiment is there, or too many go on
         :raises ArchiveError: if another process conducts it
@@ -70,14 +72,15 @@ class Hosted:
         self._running[name] = stopped, asyncio.ensure_future(
             self._conduct(name, book, aims, stopped))
 
-    async def _conduct(self, name, book, aims, stopped):
+    async def _conduct(self, name: str, book: Book, aims: Aims,
+                       stopped: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
 
-        def fetch(data, seed):
+        def fetch(data: bytes, seed: int) -> dict[str, Any]:
             return asyncio.run_coroutine_threadsafe(
                 self._fetch(data, seed, stopped), loop).result()
 
-        def say(line):
+        def say(line: str) -> None:
             self.said[name] = line
             log.info('%s: %s', name, line)
         try:
@@ -90,7 +93,8 @@ class Hosted:
             book.close()
             self._running.pop(name, None)
 
-    async def _fetch(self, data, seed, stopped):
+    async def _fetch(self, data: bytes, seed: int, stopped: asyncio.Event
+                    ) -> dict[str, Any]:
         """Have the controller run a document; return what it did."""
         if stopped.is_set():
             raise RunFailed('It was stopped; what has finished is kept.')
@@ -106,19 +110,19 @@ class Hosted:
                 stopped = asyncio.Event()
         return await asyncio.to_thread(self._controller.document, run_id)
 
-    def stop(self, name):
+    def stop(self, name: str) -> None:
         """Have one end as soon as its run is cancelled."""
         if name in self._running:
             self._running[name][0].set()
 
-    async def close(self):
+    async def close(self) -> None:
         """Stop all, and wait for their ends."""
         for name in self._running:
             self.stop(name)
         await asyncio.gather(*(task for _, task in self._running.values()))
 
 
-def _opened(path, plan, aims):
+def _opened(path: str, plan: Plan | None, aims: Aims) -> Book:
     """Return the ``Book`` of an experiment, which knows its aims."""
     book = Book(path, plan)
     try:

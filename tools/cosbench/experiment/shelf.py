@@ -29,14 +29,14 @@ class Entry:
     """An experiment of the directory."""
 
     name: str
-    configurations: tuple
+    configurations: tuple[str, ...]
     #: Runs that have begun.
     begun: int
     #: Unix seconds at which something last happened.
     changed: float
 
 
-def entries(directory):
+def entries(directory: str) -> list[Entry]:
     """Return the experiments of a directory, the latest first.
 
     :param directory: its path; those below it that have an experiment count
@@ -57,7 +57,7 @@ def entries(directory):
     return sorted(found, key=lambda each: -each.changed)
 
 
-def findings(directory):
+def findings(directory: str) -> Findings:
     """Return what an experiment says now, also while it runs.
 
     :param directory: of the experiment
@@ -81,7 +81,7 @@ def findings(directory):
     return Findings(plan, _aims(directory), whole_rounds(plan, known))
 
 
-def _aims(directory):
+def _aims(directory: str) -> Aims:
     """Return what it was last run for; the usual, before its first round."""
     usual = Aims()
     try:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an experiment found: as text, as JSON, as a page."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from cosbench.experiment.core.figures import FIGURES
 from cosbench.experiment.core.judgement import Answer
+from cosbench.experiment.findings import Findings
 from cosbench.reports.compare_views import to_base, value, verdict
 from cosbench.reports.numbers import NOTHING, aligned, moment, short
 from cosbench.reports.page import (
@@ -29,7 +31,7 @@ _CHANGES = ('Configuration', 'Key', 'Base', 'Here')
 _PLOTTED = ('throughput', 'mean', 'p99')
 
 
-def summary(found):
+def summary(found: Findings) -> list[str]:
     """Return sentences: what was found, and what is against it."""
     lines = ['%d of %d to %d rounds of %d configurations, seed %d.' % (
         found.rounds, found.aims.least, found.aims.most, len(found.runs),
@@ -50,7 +52,7 @@ def summary(found):
     return lines
 
 
-def caveat(found):
+def caveat(found: Findings) -> str:
     """Return what the intervals are, and what the verdicts allow."""
     percent = short(100 * found.aims.confidence)
     return 'Intervals are those of %s%% confidence over whole runs; ratios ' \
@@ -60,7 +62,7 @@ def caveat(found):
             percent, short(100 - 100 * found.aims.confidence))
 
 
-def _overview(found):
+def _overview(found: Findings) -> Iterator[tuple[str, ...]]:
     """Yield what most people look for: a row each operation."""
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     for row in found.rows:
@@ -72,11 +74,11 @@ def _overview(found):
         yield (*place, *(found_here.get(name, NOTHING) for name in _PLOTTED))
 
 
-def _between(low, high):
+def _between(low: float | None, high: float | None) -> str:
     return NOTHING if low is None else '%s .. %s' % (short(low), short(high))
 
 
-def _rows(found):
+def _rows(found: Findings) -> Iterator[tuple[str, ...]]:
     for row in found.rows:
         if row.mean is None:
             continue
@@ -85,19 +87,19 @@ def _rows(found):
                verdict(row))
 
 
-def _conditions(found):
+def _conditions(found: Findings) -> list[tuple[str, ...]]:
     return [(each.condition, each.configuration, each.answer.value
              if each.answer is not Answer.OPEN or found.is_open(each)
              else 'within the precision of the threshold', each.why)
             for each in found.outcomes]
 
 
-def _changes(found):
+def _changes(found: Findings) -> list[tuple[str, ...]]:
     return [(name, each.place, each.first, each.second)
             for name, changes in found.changes.items() for each in changes]
 
 
-def as_text(found):
+def as_text(found: Findings) -> str:
     """Return lines for a terminal."""
     lines = list(summary(found))
     for columns, rows in ((_CONDITIONS, _conditions(found)),
@@ -109,7 +111,7 @@ def as_text(found):
                      keep='\n') + '\n'
 
 
-def as_json(found):
+def as_json(found: Findings) -> dict[str, Any]:
     """Return a document."""
     return {
         'version': VERSION, 'seed': found.plan.seed, 'base': found.base,
@@ -131,16 +133,16 @@ def as_json(found):
                         for name, changes in found.changes.items()}}
 
 
-def title(found):
+def title(found: Findings) -> str:
     return 'Experiment: ' + ', '.join(found.runs)
 
 
-def as_page(found):
+def as_page(found: Findings) -> str:
     """Return the page, as HTML."""
     return page(title(found), sections(found))
 
 
-def sections(found):
+def sections(found: Findings) -> list[str]:
     """Return the parts of the page, HTML, as a list."""
     marks = ('DRIVER LIMIT', 'FAILED', 'NOT DECIDED')
     parts = [paragraph(each, 'bad' if each.startswith(marks) else '')
@@ -165,7 +167,7 @@ def sections(found):
     return [each for each in parts if each]
 
 
-def _over_rounds(found):
+def _over_rounds(found: Findings) -> list[str]:
     """What drifts is seen here, and what happened once."""
     figures = []
     operations = dict.fromkeys(row.operation for row in found.rows
@@ -189,11 +191,11 @@ def _over_rounds(found):
     return [each for each in figures if each]
 
 
-def _ticks(rounds, most=12):
+def _ticks(rounds: int, most: int = 12) -> tuple[int, ...]:
     return tuple(range(1, rounds + 1, -(-rounds // most)))
 
 
-def _runs(found):
+def _runs(found: Findings) -> str:
     rows = [(run.id, name, number, moment(run.started),
              '; '.join([*run.limits, *run.warnings]) or '-')
             for name, runs in found.runs.items()

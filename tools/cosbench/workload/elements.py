@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elements of a document, and what is found about them.
 
-Which elements and attributes there are is one table, which the builder reads
-and ``document/schema.xsd`` writes out. What is not in it is ignored, as
-COSBench did, with a warning.
+Which elements and attributes there are is one table, which the builder
+reads. What is not in it is ignored, as COSBench did, with a warning.
 """
 
 from collections.abc import Iterable, Iterator
