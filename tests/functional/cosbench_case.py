@@ -37,58 +37,21 @@ def normal(kind, total, config, workers=2):
                 'workers="%d" totalOps="%d"' % (workers, total))
 
 
-class OperationsCase(unittest.TestCase):
-    """A cluster of one node, and runs of one document after another."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.cluster = Cluster(ClusterSpec(
-            root=mkdtemp(prefix='co-'), base_port=free_base_port(1), nodes=1,
-            policies=(Policy('gold', 0, 1, part_power=5),),
-            replication_ports=False, options=OPTIONS))
-        cls.addClassCleanup(cls.cluster.destroy)
-        cls.cluster.up()
-        cls.address = ('127.0.0.1', cls.cluster.spec.port('proxy-server'))
-        answer = ask(cls.address, 'GET', '/auth/v1.0', headers={
-            'X-Auth-User': 'test:tester', 'X-Auth-Key': 'testing'})
-        cls.token = answer.headers['x-auth-token']
+class DocumentsCase(unittest.TestCase):
+    """Runs of one document after another."""
 
     def setUp(self):
+        super().setUp()
         place = tempfile.TemporaryDirectory()
         self.addCleanup(place.cleanup)
         self.directory = place.name
 
-    def above(self, more=''):
-        """Return the elements that say how to reach the cluster."""
-        raise NotImplementedError
-
-    def run_it(self, *stages, more='', drivers=1):
+    def run_text(self, text, drivers=1):
         """
         Run a document whose operations must all succeed.
 
-        :param more: of the config of the storage
         :returns: a dict of (stage, row) -> ``OperationResult``
         """
-        return self.run_text(
-            '<workload name="w">%s<workflow>%s</workflow></workload>' % (
-                self.above(more), ''.join(stages)), drivers)
-
-    def run_sample(self, name):
-        """Run a document of etc/cosbench, shorter and on small objects."""
-        with open(os.path.join(ROOT, 'etc/cosbench', name),
-                  encoding='utf8') as stream:
-            text = stream.read()
-        for old, new in (
-                (r'runtime="60"', 'runtime="3"'), (r'\)MiB', ')KiB'),
-                (r'c\(1\)MB', 'c(1)KB'), (r'\(1,60000\)KB', '(1,60)KB'),
-                (r'127\.0\.0\.1:8080', '%s:%d' % self.address)):
-            text, found = re.subn(old, new, text)
-            self.assertTrue(found, old)
-        return self.run_text(text)
-
-    def run_text(self, text, drivers=1):
-        """Run a document, as ``run_it``."""
         document, result = (os.path.join(self.directory, name)
                             for name in ('w.xml', 'r.json'))
         with open(document, 'w', encoding='utf8') as stream:
@@ -107,6 +70,51 @@ class OperationsCase(unittest.TestCase):
             if row.tally.failures}, done.returncode), [
                 each.reason for each in found.stages])
         return rows
+
+
+class OperationsCase(DocumentsCase):
+    """A cluster of one node, and runs of one document after another."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cluster = Cluster(ClusterSpec(
+            root=mkdtemp(prefix='co-'), base_port=free_base_port(1), nodes=1,
+            policies=(Policy('gold', 0, 1, part_power=5),),
+            replication_ports=False, options=OPTIONS))
+        cls.addClassCleanup(cls.cluster.destroy)
+        cls.cluster.up()
+        cls.address = ('127.0.0.1', cls.cluster.spec.port('proxy-server'))
+        answer = ask(cls.address, 'GET', '/auth/v1.0', headers={
+            'X-Auth-User': 'test:tester', 'X-Auth-Key': 'testing'})
+        cls.token = answer.headers['x-auth-token']
+
+    def above(self, more=''):
+        """Return the elements that say how to reach the cluster."""
+        raise NotImplementedError
+
+    def run_it(self, *stages, more='', drivers=1):
+        """
+        Run a document, as ``run_text``.
+
+        :param more: of the config of the storage
+        """
+        return self.run_text(
+            '<workload name="w">%s<workflow>%s</workflow></workload>' % (
+                self.above(more), ''.join(stages)), drivers)
+
+    def run_sample(self, name):
+        """Run a document of etc/cosbench, shorter and on small objects."""
+        with open(os.path.join(ROOT, 'etc/cosbench', name),
+                  encoding='utf8') as stream:
+            text = stream.read()
+        for old, new in (
+                (r'runtime="60"', 'runtime="3"'), (r'\)MiB', ')KiB'),
+                (r'c\(1\)MB', 'c(1)KB'), (r'\(1,60000\)KB', '(1,60)KB'),
+                (r'127\.0\.0\.1:8080', '%s:%d' % self.address)):
+            text, found = re.subn(old, new, text)
+            self.assertTrue(found, old)
+        return self.run_text(text)
 
     def assertCounts(self, rows, expected):
         """

@@ -14,7 +14,7 @@ from tools.cluster.cluster import Cluster
 from tools.cluster.daemons import MEMCACHED
 from tools.cluster.disks import DIRECTORY_NOTE
 from tools.cluster.errors import ClusterError
-from tools.cluster.sites import STATE, Sites
+from tools.cluster.sites import ALL, STATE, Sites
 from tools.cluster.spec import CHOICES, ClusterSpec, Policy
 
 DEFAULT_DIR = os.path.join(REPO, '.saio')
@@ -46,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
         'CMD')
     add('--sites', type=int, help='with `up`: so many clusters that keep '
         'versions of the same objects')
+    add('--all', action='store_true', help='with `up`: sites (2) at which all '
+        'systems are at work, with object replicators')
     add('--nodes', type=int, help='storage nodes (5)')
     add('--devices', type=int, help='devices a node (1)')
     add('--policies', type=_policies, help='NAME:REPLICAS, or '
@@ -193,8 +195,15 @@ def _sites_status(sites: Sites, args: argparse.Namespace) -> int:
 
 
 def _sites_up(sites: Sites, args: argparse.Namespace) -> int:
-    sites.up()
+    sites.up(args.with_replicators)
     return _sites_status(sites, args)
+
+
+def _choose_all(args: argparse.Namespace) -> None:
+    """Complete the arguments of ``--all``."""
+    args.sites = 2 if args.sites is None else args.sites
+    args.policies = args.policies or Policy.several(ALL)
+    args.with_replicators = True
 
 
 def _run_sites(args: argparse.Namespace) -> int:
@@ -264,6 +273,8 @@ def main(argv: Optional[list[str]] = None) -> int:
     """
     args = _parser().parse_args(argv)
     try:
+        if args.all:
+            _choose_all(args)
         if args.probe:
             return _probe(args)
         if args.sites is not None or os.path.exists(

@@ -94,7 +94,7 @@ class Cluster:
                 self.prepare()
                 self.daemons.start_servers()
                 if replicators:
-                    self.swift_init(self.replicator_daemon, 'start')
+                    self.swift_init(*self.replicators, 'start')
             except BaseException:
                 self._stop()
                 raise
@@ -245,6 +245,12 @@ class Cluster:
         """The name of the object replicator of this cluster."""
         return ('object-lightsync' if self.spec.replicator == 'lightsync'
                 else 'object-replicator')
+
+    @property
+    def replicators(self) -> list[str]:
+        """The names of the daemons that make object replicas the same."""
+        return [self.replicator_daemon, *['object-reconstructor'] * any(
+            policy.parity for policy in self.spec.policies)]
 
     def replicate_once(self, *nodes: int, args: tuple[str, ...] = ()
                        ) -> list['CompletedProcess[str]']:

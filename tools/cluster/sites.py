@@ -25,6 +25,9 @@ RELAY = 'tools.cluster.relay'
 STATE = 'links.json'
 #: Three nodes are three replicas of each container.
 DEFAULTS = {'nodes': 3, 'replication_ports': False}
+#: of sites at which all systems are at work: LightSync, LOSF with and without
+#: PROAR, and versions
+ALL = 'small:3:kv:proar,fragments:2+1:kv'
 #: ports of relays, outside of those of clusters
 ENTRANCES = range(32000, 32700)
 
@@ -137,8 +140,12 @@ class Sites:
     def __exit__(self, *exc_info: object) -> None:
         self.down()
 
-    def up(self) -> None:
-        """Start those sites that are down, and the network between all."""
+    def up(self, replicators: bool = False) -> None:
+        """
+        Start those sites that are down, and the network between all.
+
+        :param replicators: start the object replicators as well
+        """
         self._end_relay()
         links = [link for link in relay.read(self.state) if not link.cut]
         try:
@@ -151,7 +158,7 @@ class Sites:
                                 for link in links), cwd=REPO)
             for cluster in self.clusters.values():
                 if not cluster.is_up():
-                    cluster.up()
+                    cluster.up(replicators)
         except BaseException:
             self.down()
             raise
