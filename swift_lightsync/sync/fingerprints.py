@@ -28,6 +28,7 @@ from swift_lightsync.sync.changed_file import (
 )
 from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.fingerprint_memory import FingerprintMemory
+from swift_lightsync.sync.hashed_anew import HashedAnew, suffixes_in
 
 #: Partitions that one visit to a thread pool looks at: a few milliseconds.
 PORTION = 64
@@ -72,6 +73,7 @@ class Fingerprints:
         #: By the name of the device.
         self._seen: dict[str, FingerprintMemory] = defaultdict(
             FingerprintMemory)
+        self._anew = HashedAnew(df_mgr, policy)
 
     def get_many(self, device: str, partitions: Iterable[_Partition],
                  deadline: float = math.inf, anew: bool = False
@@ -84,7 +86,7 @@ class Fingerprints:
         :param deadline: ``time.monotonic()`` from which on no further
             partition is looked at; those are left out
         :param anew: whether to hash all that is on the disk, whatever
-            hashes.pkl says of it
+            hashes.pkl says of it, if that was not done lately
         :returns: the number of suffixes that had to be hashed, and the
             fingerprint of each partition: ABSENT for a partition that is not
             on the device; one that could not be read is left out
@@ -101,11 +103,12 @@ class Fingerprints:
         return hashed, found
 
     def roots(self, device: str, partitions: Iterable[_Partition],
-              deadline: float = math.inf) -> dict[_Partition, str]:
+              deadline: float = math.inf,
+              anew: bool = False) -> dict[_Partition, str]:
         """
         Return the root of each partition as it is now; as :meth:`get_many`.
         """
-        _, found = self.get_many(device, partitions, deadline)
+        _, found = self.get_many(device, partitions, deadline, anew)
         return {partition: known.root for partition, known in found.items()}
 
     def suffix_hashes(self, device: str, partitions: Iterable[_Partition],
@@ -218,11 +221,7 @@ class Fingerprints:
 
     def _hash_anew(self, dev_path: str, device: str,
                    partition: Partition) -> tuple[int, Fingerprint]:
-        if not os.path.isdir(get_part_path(dev_path, self.policy, partition)):
-            return 0, ABSENT
-        hashed = self.df_mgr._get_hashes(
-            device, partition, self.policy, recalculate=self.df_mgr
-            .list_suffixes(device, partition, self.policy))[0]
+        hashed = self._anew.ensure(dev_path, device, partition)
         more, known = self._get(dev_path, device, partition)
         return hashed + more, known
 
@@ -271,10 +270,8 @@ class Fingerprints:
         :returns: the number of suffixes that had to be hashed
         """
         path = get_part_path(self._dev_path(device), self.policy, partition)
-        # An unpatched Swift has no method for it.
-        list_dir = getattr(self.df_mgr, 'list_dir', os.listdir)
         try:
-            suffixes = {name for name in list_dir(path) if len(name) == 3}
+            suffixes = suffixes_in(self.df_mgr, path)
         except FileNotFoundError:
             # The partition was moved away meanwhile.
             return 0

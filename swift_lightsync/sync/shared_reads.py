@@ -98,7 +98,7 @@ class SharedReads:
         if owns is None and not self._hanging.intersection(items.devices):
             with Timeout(patience, False):
                 tree = tpool.execute(self._trees.begin, items)
-        roots, states = self.roots(items, patience)
+        roots, states = self.roots(items, patience, owns is not None)
         if any(state.condition is not Condition.READY for state in states):
             return Verdict.NOT_YET, (), states
         if owns is not None:
@@ -113,13 +113,14 @@ class SharedReads:
         return DeviceState(Condition.READY,
                            self._activity.idle_seconds(device))
 
-    def roots(self, items: SharedSet, patience: float
+    def roots(self, items: SharedSet, patience: float, anew: bool = False
               ) -> tuple[dict[SharedItem, str], list[DeviceState]]:
         """
         Return what can be read within the time that a peer waits.
 
         :param items: the partitions
         :param patience: of the peer, seconds
+        :param anew: whether to hash all that is on the disks
         :returns: the root of each partition that could be read, and how each
             device is, in the order of the set
         """
@@ -129,7 +130,7 @@ class SharedReads:
             wanted[device][policy].append(partition)
         roots: dict[SharedItem, str] = {}
         states: dict[str, DeviceState] = {}
-        threads = [spawn(self._read, device, by_policy, patience, roots,
+        threads = [spawn(self._read, device, by_policy, patience, anew, roots,
                          states)
                    for device, by_policy in wanted.items()
                    if device not in self._hanging]
@@ -142,18 +143,18 @@ class SharedReads:
                        for device in items.devices]
 
     def _read(self, device: str, by_policy: dict[int, list[int]],
-              patience: float, roots: dict[SharedItem, str],
+              patience: float, anew: bool, roots: dict[SharedItem, str],
               states: dict[str, DeviceState]) -> None:
         """Read one device, into dicts that all devices share."""
         try:
-            state, found = self._device(device, by_policy, patience)
+            state, found = self._device(device, by_policy, patience, anew)
             roots.update(found)
             states[device] = state
         finally:
             self._hanging.discard(device)
 
     def _device(self, device: str, by_policy: dict[int, list[int]],
-                patience: float
+                patience: float, anew: bool
                 ) -> tuple[DeviceState, dict[SharedItem, str]]:
         deadline = time.monotonic() + patience
         found: dict[SharedItem, str] = {}
@@ -166,7 +167,7 @@ class SharedReads:
             if policy is None:
                 # Its partitions cannot be read here.
                 continue
-            read = self._prints(policy).roots
+            read = partial(self._prints(policy).roots, anew=anew)
             try:
                 roots, left = self._reads.in_time(read, device, partitions,
                                                   deadline)

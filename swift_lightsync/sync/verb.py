@@ -10,6 +10,7 @@ PROTOCOL.md, "The sync message".
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Optional
 
 from swift.common.base_storage_server import timing_stats
@@ -45,6 +46,7 @@ from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.journal import Writers
 from swift_lightsync.sync.journaling import Journaling
 from swift_lightsync.sync.names import (
+    HAND_OFF_HEADER,
     IDLE_HEADER,
     MISSING,
     NOTICE,
@@ -83,8 +85,7 @@ SHORT_BODY = 64 << 10
 
 def _concurrency(value: Any) -> int:
     # As in Swift, an empty value means the default.
-    count: int = non_negative_int(value or DEFAULT_CONCURRENCY)
-    return count
+    return int(non_negative_int(value or DEFAULT_CONCURRENCY))
 
 
 class LightSyncVerb(ObjectController):
@@ -241,14 +242,15 @@ class LightSyncVerb(ObjectController):
             self._decode, sync_message.decode_roots, self._known_sets, body)
         if partitions is None:
             return sync_message.encode_reply(Verdict.UNKNOWN_SET)
-        read, patience = self._prints(policy).roots, _patience(request)
+        read = partial(self._prints(policy).roots,
+                       anew=HAND_OFF_HEADER in request.headers)
         roots, left = self._reads.in_time(read, device, partitions,
-                                          time.monotonic() + patience)
+                                          _deadline(request))
         if left:
             return sync_message.encode_reply(
                 Verdict.NOT_YET,
                 [self._reads.read_on(read, device, left,
-                                     len(roots) / patience)])
+                                     len(roots) / _patience(request))])
         return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
             differing_slices, partitions, message.roots, tpool.execute(
                 owned, request, self._swift_dir, int(policy), device, roots)))

@@ -2,6 +2,7 @@
 """hand_offs: partitions that belong to others are brought home together."""
 
 import os
+import shutil
 from unittest import mock
 
 from swift.obj.diskfile import get_part_path
@@ -100,6 +101,17 @@ class TestHandOffs(BatchTestCase):
         self.one_pass()
         self.assertEqual([], self.left())
         self.assertEqual(2, len(self.suffixes(part, self.row_of(part, 1))))
+
+    def test_what_a_device_has_lost_unnoticed_is_pushed_as_well(self):
+        part = min(set(self.moved) & set(FULL))
+        row = self.row_of(part, 1)
+        self.one_pass(1)
+        lost = self.suffixes(part, row)
+        for suffix in lost:
+            shutil.rmtree(os.path.join(self.path(part, row), suffix))
+        self.one_pass()
+        self.assertEqual([], self.left())
+        self.assertEqual(lost, self.suffixes(part, row))
 
     def test_who_has_another_ring_is_pushed_to_as_by_stock_swift(self):
         # To the servers, all of it belongs elsewhere.

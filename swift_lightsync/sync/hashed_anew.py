@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Hashes what is on the disk, whatever hashes.pkl says of it.
+
+A hand-off is removed because of what other devices have: of that, and of
+itself, nothing is taken on trust. PROTOCOL.md, "Hand-offs".
+"""
+
+import os
+import time
+from typing import Any, Union
+
+from swift.common.storage_policy import StoragePolicy
+from swift.obj.diskfile import get_part_path, read_hashes, valid_suffix
+
+#: Seconds for which a partition that was hashed anew is not once more; it may
+#: be twice as many.
+LATELY = 300
+
+
+def suffixes_in(df_mgr: Any, path: str) -> set[str]:
+    """
+    Return the suffixes of a partition that exist.
+
+    :param df_mgr: a diskfile manager of Swift
+    :param path: of the partition
+    :raises FileNotFoundError: if the partition does not exist
+    """
+    # An unpatched Swift has no method for it.
+    list_dir = getattr(df_mgr, 'list_dir', os.listdir)
+    return {name for name in list_dir(path) if valid_suffix(name)}
+
+
+class HashedAnew:
+    """
+    The partitions of a policy that were hashed anew lately.
+
+    :param df_mgr: a diskfile manager of Swift
+    :param policy: the StoragePolicy of its partitions
+    """
+
+    def __init__(self, df_mgr: Any, policy: StoragePolicy) -> None:
+        self.df_mgr = df_mgr
+        self.policy = policy
+        #: Since a time, and in the interval before it.
+        self._done: set[tuple[str, int]] = set()
+        self._before = self._done
+        self._since = time.monotonic()
+
+    def ensure(self, dev_path: str, device: str,
+               partition: Union[int, str]) -> int:
+        """
+        Hash all of a partition, if that was not done lately.
+
+        :param dev_path: where the device is mounted
+        :param device: its name
+        :param partition: a partition, which need not exist
+        :returns: how many suffixes were hashed
+        """
+        now, key = time.monotonic(), (device, int(partition))
+        if now - self._since > LATELY:
+            self._before, self._done, self._since = self._done, set(), now
+        if key in self._done or key in self._before:
+            return 0
+        path = get_part_path(dev_path, self.policy, partition)
+        try:
+            suffixes = suffixes_in(self.df_mgr, path)
+        except FileNotFoundError:
+            return 0
+        hashed: int = self.df_mgr._get_hashes(
+            device, partition, self.policy, recalculate=sorted(
+                suffixes.union(filter(valid_suffix, read_hashes(path)))))[0]
+        self._done.add(key)
+        return hashed
