@@ -11,13 +11,14 @@ import pickle
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from swift.common.exceptions import (
     DiskFileDeleted,
     DiskFileError,
     DiskFileNotExist,
     DiskFileQuarantined,
+    DiskFileStateChanged,
 )
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import Timestamp
@@ -30,6 +31,8 @@ from swift_lightsync.proar.core.row import Row, RowError
 OWN_METADATA = ('name', 'Content-Length')
 #: the receiver checks it, and stores its own
 CHECKED = 'etag'
+#: How often an object is looked for.
+ATTEMPTS = 3
 
 
 class UnreadableError(Exception):
@@ -103,18 +106,46 @@ class Source:
         :param path_hash: of the object, 16 bytes
         :raises UnreadableError: if the object cannot be read
         """
-        try:
-            diskfile = self.manager.get_diskfile_from_hash(
-                self.device, partition, path_hash.hex(), self.policy,
-                open_expired=True)
-        except (DiskFileNotExist, DiskFileQuarantined):
-            diskfile = None
-        except (DiskFileError, OSError) as err:
-            raise UnreadableError('%s: %s' % (type(err).__name__, err))
+        diskfile, deleted = self._open(partition, path_hash)
         if diskfile is None:
             yield ObjectState()
+        elif deleted:
+            yield ObjectState(_path_of(diskfile), (
+                Change('DELETE', deleted, {'X-Timestamp': deleted.internal}),
+            ))
         else:
-            yield from _opened(diskfile)
+            with diskfile:
+                yield ObjectState(_path_of(diskfile),
+                                  tuple(_changes(diskfile)))
+
+    def _open(self, partition, path_hash):
+        """
+        Return an open DiskFile and None, or one that is deleted, and when.
+
+        A file that a request replaces meanwhile is looked for again.
+
+        :returns: twice None if there is no object
+        :raises UnreadableError: if the object cannot be read
+        """
+        problem: Any = None
+        for _ in range(ATTEMPTS):
+            diskfile = None
+            try:
+                diskfile = self.manager.get_diskfile_from_hash(
+                    self.device, partition, path_hash.hex(), self.policy,
+                    open_expired=True)
+                return diskfile.open(), None
+            except DiskFileDeleted as err:
+                return diskfile, err.timestamp
+            except DiskFileQuarantined:
+                return None, None
+            except (DiskFileNotExist, DiskFileStateChanged) as err:
+                problem = err
+            except (DiskFileError, OSError) as err:
+                raise UnreadableError('%s: %s' % (type(err).__name__, err))
+        if isinstance(problem, DiskFileStateChanged):
+            raise UnreadableError('it is replaced all the time')
+        return None, None
 
     def read(self, partition, path_hash, most):
         """
@@ -172,23 +203,8 @@ class Source:
                 deque(diskfile.reader(), maxlen=0)
 
 
-def _opened(diskfile):
-    """Yield the ObjectState of a DiskFile, once."""
-    path = '/%s/%s/%s' % (diskfile.account, diskfile.container, diskfile.obj)
-    try:
-        diskfile.open()
-    except DiskFileDeleted as err:
-        state = ObjectState(path, (Change('DELETE', err.timestamp, {
-            'X-Timestamp': err.timestamp.internal}),))
-    except (DiskFileNotExist, DiskFileQuarantined):
-        state = ObjectState()
-    except (DiskFileError, OSError) as err:
-        raise UnreadableError('%s: %s' % (type(err).__name__, err))
-    else:
-        with diskfile:
-            yield ObjectState(path, tuple(_changes(diskfile)))
-        return
-    yield state
+def _path_of(diskfile):
+    return '/%s/%s/%s' % (diskfile.account, diskfile.container, diskfile.obj)
 
 
 def _changes(diskfile):

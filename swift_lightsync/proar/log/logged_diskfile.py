@@ -76,9 +76,10 @@ class LoggedWrite:
         except BaseException:
             # The error may come from before or after the link.
             intent.abandon(is_open=True)
-            self._tell()
             raise
-        self._tell()
+        finally:
+            self._is_put = False
+            self._tell()
         if self._error is None:
             intent.commit()
         elif not self._make_quorum():

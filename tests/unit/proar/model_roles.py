@@ -11,59 +11,20 @@ read shows no older write than any that was acknowledged, or was read, before
 it began.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, Dict, List, Set
+from typing import Set
 
-from swift_lightsync.proar.core.standing import NS, Standing, Told
+from swift_lightsync.proar.core.standing import NS, Told
+from tests.unit.proar.model_devices import VOUCH, Device, Entry
 
-VOUCH = 3.0
 MARGIN = 1.05
 PLACE = (0, 0)
-#: version of the ring -> its rows; the first is the primary role
+#: version of the ring -> its rows; the first is the primary role; and of
+#: epochs that differ in where primary roles live
 RINGS = {1: (0, 1, 2), 2: (3, 1, 2)}
-#: the same of epochs that differ in where primary roles live
 REGIONS = {1: (0, 1, 2), 2: (1, 0, 2)}
 DEVICES = (0, 1, 2, 3)
 QUORUM = 2
 ALL = frozenset(DEVICES)
-
-
-@dataclass
-class Entry:
-    """A logged write, and who has it."""
-    stamp: int
-    has: Set[int]
-    #: when all had it
-    converged: int = 0
-
-
-@dataclass
-class Device:
-    """A device, its disk and what its processes share."""
-    number: int
-    ring: int = 1
-    is_up: bool = True
-    lives: int = 0
-    value: int = 0
-    log: List[Entry] = field(default_factory=list)
-    promises: Dict[int, int] = field(default_factory=dict)
-    promised_by: int = 1
-    others_end: int = 0
-    missed: int = 0
-    standing: Any = None
-
-    def __post_init__(self):
-        self.forget()
-
-    def forget(self):
-        self.standing = Standing('boot', self.number, self.ring, VOUCH)
-
-    def promise_as(self, ring):
-        """Have promises of another ring be waited for."""
-        if self.promised_by != ring:
-            self.others_end = max([self.others_end, *self.promises.values()])
-            self.promises.clear()
-            self.promised_by = ring
 
 
 class Broken(Exception):
@@ -94,6 +55,7 @@ class World:
         self.stamp = 0
         self.shown = 0
         self.violations = []
+        #: the processes that are at work
         self.running = []
 
     # Network
@@ -291,7 +253,7 @@ class World:
             self.violations.append('%d, not %d: %s' % (value, wanted, how))
         self.shown = max(self.shown, value)
 
-    # Life
+    # Convergers
 
     def converge(self, device):
         for entry in list(device.log):
@@ -310,83 +272,3 @@ class World:
     def may_forget(self, device, entry):
         return 'kept log' in self.without or device.standing.agrees(
             device.ring, entry.converged)
-
-    def die(self, device):
-        device.is_up = False
-        device.lives += 1
-
-    def start(self, device):
-        if not device.is_up:
-            device.is_up = True
-            device.log = [entry for entry in device.log
-                          if entry.stamp <= device.value]
-
-    def give_ring(self, device):
-        """
-        Give a device the new ring.
-
-        One that is new at its place has nothing of before, when it was a
-        hand-off: see the table of what can be seen.
-        """
-        if self.rings is REGIONS:
-            # An option: its processes are started anew.
-            device.lives += 1
-            device.forget()
-        elif device.number == 3 and device.ring == 1:
-            if device.log:
-                return
-            device.value = 0 if all(
-                each.ring == 1 for each in self.devices) else device.value
-        device.ring = 2
-
-    def event(self):
-        """Let something happen."""
-        chance = self.chance
-        device = chance.choice(self.devices)
-        kinds = ['write', 'write', 'read', 'read', 'read', 'read', 'time',
-                 'converge', 'cut', 'heal'] + ['round'] * 6
-        kinds += ['ring', 'proxy', 'fill'] if self.rolls_out else \
-            ['die', 'start', 'start', 'part']
-        kind = chance.choice(kinds)
-        if kind in ('write', 'read'):
-            self.running.append(getattr(self, kind)(chance.randrange(2)))
-        elif kind == 'time':
-            self.now += int(chance.random() ** 2 * 2 * VOUCH * NS)
-        elif kind in ('round', 'converge'):
-            if device.is_up:
-                self.running.append(getattr(self, kind)(device))
-        elif kind == 'cut':
-            self.cuts.add(('p0', chance.choice((0, 0, device.number)))
-                          if not self.rolls_out else ('p0', 0))
-        elif kind == 'part':
-            number = chance.choice(DEVICES)
-            self.cuts |= {(number, device.number), (device.number, number)}
-        elif kind == 'heal':
-            self.cuts.clear()
-        elif kind == 'ring':
-            self.give_ring(device)
-        elif kind == 'fill':
-            # A replicator that has the new ring fills the new device.
-            for each in self.devices:
-                if each.ring == 2 and self.rings is RINGS:
-                    self.devices[3].value = max(
-                        each.value, self.devices[3].value)
-        elif kind == 'proxy':
-            self.proxies[chance.randrange(2)] = 2
-        else:
-            getattr(self, kind)(device)
-
-    def live(self, steps):
-        """Live for so many steps, and return what was violated."""
-        for _ in range(steps):
-            self.now += 1 + self.chance.randrange(NS // 50)
-            if not self.running or self.chance.random() < 0.1:
-                self.event()
-                continue
-            process = self.chance.choice(self.running)
-            try:
-                next(process)
-            except (StopIteration, Broken):
-                if process in self.running:
-                    self.running.remove(process)
-        return self.violations

@@ -10,6 +10,7 @@ import os
 import random
 import unittest
 
+from tests.unit.proar.model_life import Life
 from tests.unit.proar.model_roles import REGIONS, RINGS, World
 
 FIRST = int(os.environ.get('FIRST_SEED', 0))
@@ -20,7 +21,8 @@ ENOUGH = 400
 
 
 def live(seed, *mutations, rolls_out, rings=RINGS):
-    return World(random.Random(seed), mutations, rolls_out, rings).live(STEPS)
+    return Life(World(random.Random(seed), mutations, rolls_out,
+                      rings)).live(STEPS)
 
 
 class TestModel(unittest.TestCase):

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """pusher.py: pushes to a real object-server."""
 
+import errno
 import os
 import socket
 import time
+from unittest import mock
 
 from swift.common.concurrency import listen, spawn
 from swift.common.utils import Timestamp
-from swift.obj.diskfile import DiskFileRouter
+from swift.obj.diskfile import DiskFileManager, DiskFileRouter
 
 from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.converger.pusher import (
@@ -135,6 +137,18 @@ class TestApplied(PusherTestCase):
                      'X-Object-Meta-\xe2\x98\xba': '\xe2\x98\xba'})
         self.assertEqual(Outcome.APPLIED, self.push(name).outcome)
         self.assert_same()
+
+    def test_what_is_replaced_just_then_is_looked_for_again(self):
+        self.ask('PUT', 'o', 1)
+        stock, is_gone = DiskFileManager.open_data_file, iter((True,))
+
+        def open_data_file(*args):
+            if next(is_gone, False):
+                raise FileNotFoundError(errno.ENOENT, 'replaced')
+            return stock(*args)
+        with mock.patch.object(DiskFileManager, 'open_data_file',
+                               open_data_file):
+            self.assert_pushed()
 
     def test_a_post_reaches_a_peer_that_has_the_data(self):
         self.ask('PUT', 'o', 1, LARGE)
