@@ -10,8 +10,8 @@ the filesystem and of the directory of its volumes.
 import os
 import stat
 
-#: a filesystem in memory
-MEMORY = '/dev/shm'
+#: a filesystem in memory; who may use a directory of it is looked at
+MEMORY = '/dev/shm'  # nosec: B108
 SOCKET = 'index.sock'
 
 

@@ -103,7 +103,7 @@ def write_launchers(layout: Layout, namespaces: str) -> None:
                 scripts=scripts, namespaces=namespaces,
                 name=ALIASES.get(name, name),
                 conf_pattern=r'%s/[a-z]+-server/(\d+)\.conf' % layout.etc))
-        os.chmod(path, 0o755)
+        os.chmod(path, 0o755)  # nosec: B103
 
 
 def build_rings(spec: ClusterSpec, layout: Layout, network: Network) -> None:

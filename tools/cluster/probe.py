@@ -142,7 +142,7 @@ def _add_files(cluster: Cluster) -> None:
     with open(script, 'w') as out:
         out.write(RESETSWIFT.format(python=sys.executable,
                                     root=cluster.spec.root))
-    os.chmod(script, 0o755)
+    os.chmod(script, 0o755)  # nosec: B103
 
 
 def reset(root: str) -> None:

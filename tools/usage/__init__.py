@@ -17,7 +17,7 @@ TOOLS = {
     'bench': ('tools.benchmarks.cli', True),
     'demo': ('tools.demonstration.cli', False),
     'fuzz': ('tools.fuzzing.cli', False),
-    'package': ('tools.packaging.cli', False),
+    'package': ('tools.packages.cli', False),
     'saio': ('tools.cluster.cli', True),
     'simulate': ('tools.simulation.cli', False)}
 

@@ -183,7 +183,7 @@ class Source:
             if not kept:
                 return SentObject(partition, '', ())
             with open(os.path.join(directory, kept), 'rb') as file:
-                row = Row.of(pickle.load(file))  # nosec: B301: Swift's file
+                row = Row.of(pickle.load(file))  # nosec: B301
         except FileNotFoundError:
             return SentObject(partition, '', ())
         except (OSError, RowError, pickle.PickleError, EOFError) as err:

@@ -22,7 +22,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tools import REPO
-from tools.packaging import manual, units
+from tools.packages import manual, units
 
 PACKAGE = 'swift-lightsync'
 HOME = Path('usr/lib', PACKAGE)

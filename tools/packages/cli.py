@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Optional
 
 from swift_lightsync.common.command import UsageError, run
-from tools.packaging import deb, units
+from tools.packages import deb, units
 
 
 def parser() -> argparse.ArgumentParser:

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from tools.packaging.manual import completion, options, page
+from tools.packages.manual import completion, options, page
 
 HELP = '''\
 usage: swift-thing [-h] [--max-seconds S]

@@ -4,7 +4,7 @@
 import configparser
 import unittest
 
-from tools.packaging.units import commands, daemons, unit, units
+from tools.packages.units import commands, daemons, unit, units
 
 
 def parsed(daemon):
