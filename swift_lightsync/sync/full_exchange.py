@@ -14,7 +14,7 @@ from swift.common.storage_policy import POLICIES, StoragePolicy
 
 from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync.core.replica_ring import RingDevice
-from swift_lightsync.sync.core.sync_round import full_exchange_due
+from swift_lightsync.sync.core.sync_round import full_exchange_due, phase_of
 from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
 
 if TYPE_CHECKING:
@@ -55,12 +55,35 @@ class FullExchanges:
     done. It is repeated in the next interval, and with those that were skipped
     as soon as all of them are back.
 
+    Of a daemon whose passes follow each other, a pass takes note of whole
+    turns; else of each partition, in its changed.pkl.
+
     :param daemon: the replicator
     """
 
     def __init__(self, daemon: 'LightSyncReplicator') -> None:
         self.daemon = daemon
         self._incomplete: dict[JobKey, _Incomplete] = {}
+        #: When the partitions of a device, policy and phase had their turn.
+        self._turns: dict[tuple[str, int, int], float] = {}
+        #: Those that were given to partitions in this pass, like _turns; None
+        #: while each partition is noted by itself.
+        self._given: Optional[dict[tuple[str, int, int], float]] = None
+        #: Partitions of such turns that were not played to their ends.
+        self._owed: set[JobKey] = set()
+
+    def begin_pass(self, by_turns: bool) -> None:
+        """
+        Begin a pass.
+
+        :param by_turns: whether the rounds of all partitions of its devices
+            begin together, and further passes follow
+        """
+        self._given = {} if by_turns else None
+
+    def end_turns(self) -> None:
+        """Note the turns of a pass, all of whose rounds have begun."""
+        self._turns.update(self._given or {})
 
     def turn(self, job: Job, exchanged: float, now: float) -> Optional[Turn]:
         """
@@ -73,11 +96,17 @@ class FullExchanges:
         """
         partition = int(job['partition'])
         interval = self.daemon.full_exchange_interval
-        if not full_exchange_due(partition, exchanged, now, interval):
+        key, phase = job_key(job), phase_of(partition)
+        exchanged = max(exchanged, self._turns.get((*key[:2], phase), 0.0))
+        if key not in self._owed and not full_exchange_due(
+                partition, exchanged, now, interval):
             return None
-        before = self._incomplete.get(job_key(job))
+        before = self._incomplete.get(key)
         if before is None or full_exchange_due(partition, before.when, now,
                                                interval):
+            if self._given is not None:
+                self._given[(*key[:2], phase)] = now
+                self._owed.add(key)
             return Turn(tuple(job['nodes']), now)
         back = tuple(node for node in job['nodes']
                      if device_key(node) in before.skipped)
@@ -91,9 +120,11 @@ class FullExchanges:
 
         :param device: name of the local device
         """
-        for (name, index, partition), before in self._incomplete.items():
+        for name, index, partition in [*self._owed, *(
+                key for key, before in self._incomplete.items()
+                if before.skipped)]:
             policy = POLICIES.get_by_index(index)
-            if name == device and before.skipped and policy:
+            if name == device and policy:
                 yield policy, int(partition)
 
     def played(self, job: Job, turn: Turn, skipped: Collection[DeviceTuple],
@@ -107,11 +138,14 @@ class FullExchanges:
         :param went_well: whether it went well with all others
         """
         key = job_key(job)
+        self._owed.discard(key)
         if skipped or not went_well:
             self._incomplete[key] = _Incomplete(turn.when, frozenset(skipped))
             return
         self._incomplete.pop(key, None)
         self.daemon.recon.note_full_exchange(job)
+        if self._given is not None:
+            return
         try:
             tpool.execute(
                 self.daemon.fingerprints(job['policy']).note_exchange,

@@ -93,7 +93,8 @@ class HandOffs:
         :param job: the job of the hand-off
         """
         with self._turn:
-            if self._waiting.pop(job_key(job), None) is None:
+            if self._waiting.pop(job_key(job), None) is None \
+                    or self.daemon.sync_batch_partitions < 2:
                 return
             chunk = [job, *islice(self._waiting.values(), CHUNK - 1)]
             for each in chunk[1:]:

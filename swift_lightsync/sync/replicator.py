@@ -134,9 +134,11 @@ class LightSyncReplicator(HandOffReplicator):
         self.logger.info(
             'The pass took %.3f s and %d messages: %d partitions were equal '
             'as a whole, %d asked about, of which %d differed and %d were '
-            'put off; rings were closed over %d nodes and devices',
+            'put off; %d were pushed something, %d listed anew; %d hand-offs '
+            'are left; rings were closed over %d nodes and devices',
             time.time() - begin, messages, self.standing.settled.total(),
-            tally.asked, tally.differing, tally.busy, tally.closed)
+            tally.asked, tally.differing, tally.busy, tally.pushed,
+            tally.scrubbed, self.hand_offs.left.total(), tally.closed)
 
     def collect_jobs(self, override_devices: Optional[Sequence[str]] = None,
                      override_partitions: Optional[Sequence[int]] = None,
@@ -155,23 +157,25 @@ class LightSyncReplicator(HandOffReplicator):
             override_policies)
         jobs = looked_at + list(self.standing.known.hand_offs())
         self._primary = [job for job in jobs if not job['delete']]
-        self._rounds = {}
         self.neighbours.begin_pass(
             self._primary + self.standing.known.shared(), partial)
         self.retry_pushes()
         self.recon.begin_pass(override_devices, partial)
         differing = self.standing.ask()
-        self._primary += differing
-        jobs += differing
+        self._primary, jobs = self._primary + differing, jobs + differing
         self.job_count = len(jobs) + self.standing.settled.total()
-        if self.sync_batch_partitions > 1 and not (
-                self.handoffs_first and len(self._primary) < len(jobs)):
+        together = self.sync_batch_partitions > 1 and not (
+            self.handoffs_first and len(self._primary) < len(jobs))
+        self.full_exchanges.begin_pass(together and not partial
+                                       and self.standing.enabled)
+        self._rounds = {}
+        if together:
             self._rounds = SyncBatch(self, self._primary).run()
+            self.full_exchanges.end_turns()
             self.standing.keep(looked_at)
             jobs = [job for job in jobs
                     if job['delete'] or job_key(job) in self._rounds]
-        self.hand_offs.begin(job for job in jobs if job['delete']
-                             and self.sync_batch_partitions > 1)
+        self.hand_offs.begin([job for job in jobs if job['delete']])
         self.queue = SyncQueue(jobs)
         return self.queue
 

@@ -228,8 +228,9 @@ class TestLog(ClusterTestCase):
                      if 'The pass took' in line]
             self.assertRegex(line, r'The pass took [0-9.]+ s and %s messages: '
                              r'0 partitions were equal as a whole, %s were '
-                             'put off; rings were closed over 0 nodes and '
-                             'devices' % (messages, rest))
+                             'put off; [01] were pushed something, 0 listed '
+                             'anew; 0 hand-offs are left; rings were closed '
+                             'over 0 nodes and devices' % (messages, rest))
 
 
 class TestFailures(ClusterTestCase):

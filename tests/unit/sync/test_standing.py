@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import time
 from unittest import mock
 
 from swift.common.utils import Timestamp
@@ -10,6 +11,7 @@ from swift.obj import replicator as stock
 
 from swift_lightsync.sync import changed_file, device_watch, standing_trees
 from swift_lightsync.sync.core.idleness import IDLE
+from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.names import JOURNAL_FILE
 from tests.unit.sync.exchanges import (
     NOW,
@@ -134,6 +136,53 @@ class TestStanding(StandingTestCase):
         for _ in range(2):
             self.run_passes()
         self.assert_converged()
+
+    def test_each_partition_has_its_turn_once_and_nothing_is_written(self):
+        self.put_all()
+        for daemon in self.daemons:
+            daemon.full_exchange_interval = 3600
+        self.settle()
+        before, clock = self.files(), time.time
+        for hours in (1, 2):
+            with mock.patch.object(time, 'time',
+                                   lambda: clock() + hours * 3700):
+                for scrubbed in (PARTS, 0):
+                    self.run_passes()
+                    self.assertEqual([scrubbed] * self.hosts, [
+                        daemon.neighbours.tally.scrubbed
+                        for daemon in self.daemons])
+        self.assertEqual(before, self.files())
+
+    def test_a_turn_that_did_not_come_to_its_end_is_repeated(self):
+        self.put_all()
+        for daemon in self.daemons:
+            daemon.full_exchange_interval = 3600
+        self.settle()
+        clock, relist = time.time, Fingerprints.relist
+
+        def fail(prints, device, partition):
+            if int(partition) == 3:
+                raise OSError('the disk')
+            return relist(prints, device, partition)
+
+        with mock.patch.object(time, 'time', lambda: clock() + 3700):
+            with mock.patch.object(Fingerprints, 'relist', fail):
+                self.run_pass(0)
+            for scrubbed in (1, 0):
+                self.run_pass(0)
+                self.assertEqual(scrubbed,
+                                 self.daemons[0].neighbours.tally.scrubbed)
+
+    def files(self):
+        """The identities of what is noted in the partitions."""
+        found = {}
+        for each in self.nodes:
+            for top, _, names in os.walk(each.devices_dir):
+                for name in {'changed.pkl', 'hashes.pkl'} & set(names):
+                    path = os.path.join(top, name)
+                    found[path] = os.stat(path).st_ino, os.stat(
+                        path).st_mtime_ns
+        return found
 
     def test_a_dead_neighbour_leaves_its_partitions_to_the_rounds(self):
         self.put_all()

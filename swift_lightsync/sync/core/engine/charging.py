@@ -38,11 +38,15 @@ class Tally:
         for each neighbour
     :param differing: those of them that differed
     :param busy: those that were put off to a later pass
+    :param pushed: those that were pushed something, likewise
+    :param scrubbed: partitions that were listed anew
     :param closed: nodes and devices over which rings were closed
     """
     asked: int = 0
     differing: int = 0
     busy: int = 0
+    pushed: int = 0
+    scrubbed: int = 0
     closed: int = 0
 
 

@@ -133,6 +133,7 @@ class Exchanging:
                 return
             for each, pushed, count in done:
                 each.exchanged(device_key(node), pushed, count)
+                self.peers.tally.pushed += bool(pushed)
             left = left[len(rounds):]
 
     def _give_up(self, batch: Batch, reply: Reply) -> Process[None]:

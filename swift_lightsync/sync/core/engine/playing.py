@@ -56,6 +56,7 @@ def playing_together(peers: Peers, rounds: Collection[Round], limit: int,
     while waiting:
         due = [each for each in waiting if isinstance(each.pending, Relist)]
         if due:
+            peers.tally.scrubbed += len(due)
             yield ListAnew(due)
         yield from asking(peers, waiting, limit)
         yield from exchanging.running(waiting)
