@@ -174,7 +174,7 @@ class TestRoleApplication(RingCase):
                 'get_object_ring')}
 
     def response(self, **headers):
-        return mock.Mock(getheader=lambda name: headers.get(
+        return mock.Mock(status=503, getheader=lambda name: headers.get(
             name.replace('-', '_')))
 
     def test_it_is_the_application_with_another_ring(self):
