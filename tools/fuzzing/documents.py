@@ -9,14 +9,19 @@ import os
 import pickle  # nosec: B403
 import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from operator import methodcaller
 from types import SimpleNamespace
 
 from swift_lightsync.common.nodes import MAX_BYTES
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.report import answer
-from swift_lightsync.sync import changed_file, failure_store, names
+from swift_lightsync.sync import (
+    changed_file,
+    failure_store,
+    journal,
+    names,
+)
 from swift_lightsync.sync import recon_records as recon
 from swift_lightsync.sync.core.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.core.sync_round import Answer
@@ -75,7 +80,7 @@ def large_failures():
 
 
 class Unreadable(Exception):
-    """The failure table says that it will not have a file."""
+    """The failure table, or a journal, is not what it should be."""
 
 
 def _refuse(message, *args):
@@ -114,6 +119,24 @@ def read_recon(directory):
     return recon.read(os.path.join(directory, recon.FILE))
 
 
+def read_journal(directory):
+    """Read a device's journal, or what takes the place of one that is none."""
+    with open(os.path.join(directory, names.JOURNAL_FILE), 'rb') as stream:
+        data = stream.read()
+    end = journal.begin(directory, os.path.join(directory, 'tmp'))
+    found = journal.read_on(directory, replace(end, offset=journal.HEAD,
+                                               tail=b''))
+    assert found, 'a journal cannot be read from its beginning'
+    assert found[0] == end, 'not all of it was read'
+    if data[:journal.HEAD] != end.head:
+        assert not found[1], 'a new journal has entries'
+        raise Unreadable('too short' if len(data) < journal.HEAD
+                         else 'not a journal')
+    if (len(data) - journal.HEAD) % journal.ENTRY.size:
+        raise Unreadable('the last entry is torn')
+    return sorted(found[1])
+
+
 def _document(name, documents, parse, refuses, longest, **more):
     return Target(name, as_json(*documents), parse, (refuses,), longest,
                   mutations=JSON, **more)
@@ -123,6 +146,11 @@ TARGETS = (
     Target('changed.pkl', fingerprints(),
            in_file(names.CHANGED_FILE, changed_file.load),
            (changed_file.FingerprintError,), changed_file.MAX_BYTES),
+    Target('journal', [
+        journal.MAGIC + bytes(range(12)) + b''.join(
+            journal.ENTRY.pack(number % 3, 0, number)
+            for number in range(count)) for count in (0, 1, 9, 40)],
+           in_file(names.JOURNAL_FILE, read_journal), (Unreadable,), 4096),
     _document('notice', [{'version': 1, 'reporter': NODE, 'failed': failed}
                          for failed in (OTHER, DEVICE, ['10.0.0.2', 1])],
               notice.decode, notice.NoticeError, notice.MAX_BYTES,

@@ -9,7 +9,8 @@ from swift.obj.diskfile import get_part_path
 
 from swift_lightsync.sync import hand_offs
 from swift_lightsync.sync.hand_offs import HandOffs
-from tests.unit.sync.batches import FULL, PARTS, BatchTestCase
+from tests.unit.sync.batches import FULL, BatchTestCase
+from tests.unit.sync.exchanges import PARTS, RsyncTestCase
 
 
 class TestHandOffs(BatchTestCase):
@@ -137,4 +138,40 @@ class TestHandOffs(BatchTestCase):
             self.one_pass(0, daemon)
         self.assert_home()
         self.assertEqual([], daemon.logger.at('ERROR'))
-        self.assertLess(len(self.moved), PARTS)
+
+
+class TestByRsync(RsyncTestCase):
+    """The first of three nodes has what belongs to the others."""
+
+    hosts = 3
+
+    def set_ring(self, rows=None):
+        super().set_ring(rows or [1, 2])
+
+    def test_one_rsync_brings_many_home_and_none_goes_to_who_has_them(self):
+        self.put_all(numbers=[0, 1])
+        with self.rsyncs() as commands:
+            stats = self.run_pass(0)
+        (_, paths), = commands
+        self.assertEqual(PARTS, len(paths))
+        self.assert_stats(stats, attempted=PARTS, remove=PARTS, failure=0)
+        self.assertEqual({}, self.tree(0))
+        self.assertEqual(PARTS, len(self.tree(1)))
+        self.assertEqual(self.tree(1), self.tree(2))
+
+    def test_what_is_newer_at_home_stays(self):
+        self.put_all(numbers=[0])
+        self.put_all(stamp=2, numbers=[1, 2])
+        with self.rsyncs() as commands:
+            self.run_pass(0)
+        self.assertEqual([], commands)
+        self.assertEqual({}, self.tree(0))
+        for number in (1, 2):
+            self.assertEqual(PARTS, len(self.tree(number)))
+
+    def test_a_push_that_fails_keeps_them(self):
+        self.put_all(numbers=[0, 1])
+        self.rsyncd.stop()
+        stats = self.run_pass(0)
+        self.assertEqual(0, stats.remove)
+        self.assertEqual(PARTS, len(self.tree(0)))

@@ -95,12 +95,13 @@ class TestPass(ClusterTestCase):
         self.run_pass(0)
         self.assertFalse(self.daemons[0].neighbours.client.connections._idle)
 
-    def test_a_hand_off_is_reverted_as_by_stock_swift(self):
+    def test_a_hand_off_is_asked_about_and_pushed_once(self):
         self.start(4, rows=[0, 1, 2])
         self.nodes[3].put('o')
         stats = self.run_pass(3)
         self.assert_stats(stats, attempted=1, remove=1)
-        self.assertNotIn('LIGHTSYNC', str(self.requests()))
+        self.assertEqual([{'LIGHTSYNC': 1, 'SSYNC': 1}] * 3 + [{}],
+                         self.requests())
         for each in self.nodes[:3]:
             self.assertEqual(1, len(each.objects()))
         self.assertFalse(os.path.exists(self.nodes[3].part_path))
@@ -219,10 +220,10 @@ class TestFallBack(ClusterTestCase):
         genuine = Fingerprints.get_many
         written = itertools.count(2)
 
-        def overtaken(fingerprints, device, partitions):
+        def overtaken(fingerprints, device, partitions, **options):
             number = next(written)
             self.nodes[number % 3].put('w%d' % (number % 4), stamp=number)
-            return genuine(fingerprints, device, partitions)
+            return genuine(fingerprints, device, partitions, **options)
 
         with mock.patch.object(Fingerprints, 'get_many', overtaken):
             for number in (0, 1, 2) * 2:
