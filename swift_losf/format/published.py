@@ -52,11 +52,14 @@ def _checked(data: bytes, number: int) -> int:
 
 def _split(coded: bytes) -> Files:
     files, at = {}, 0
-    while at < len(coded):
-        middle = at + 1 + coded[at]
-        end = middle + 1 + coded[middle]
-        files[coded[at + 1:middle]] = coded[middle + 1:end]
-        at = end
+    try:
+        while at < len(coded):
+            middle = at + 1 + coded[at]
+            end = middle + 1 + coded[middle]
+            files[coded[at + 1:middle]] = coded[middle + 1:end]
+            at = end
+    except IndexError:
+        raise FormatError('files of a hash that are cut off') from None
     return files
 
 

@@ -92,7 +92,7 @@ class _Request(http2.Stream):
         return bytes(self.body[http2.PREFIX.size:])
 
 
-class _Peer(http2.Connection):
+class Peer(http2.Connection):
     """
     A client.
 
@@ -253,7 +253,7 @@ class UnaryServer:
                     time.sleep(_PAUSE)
 
     def _begin(self, sock):
-        peer = _Peer(sock, self._service, self._known)
+        peer = Peer(sock, self._service, self._known)
         thread = threading.Thread(target=self._serve, args=(peer,),
                                   name='calls', daemon=True)
         with self._lock:

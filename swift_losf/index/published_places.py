@@ -92,13 +92,15 @@ class PublishedPlaces:
             return None
         try:
             found = table.probe(hash_place(partition, hash_))
+            return None if found is None else sorted(
+                (decode_name(code), Location.unpack(place))
+                for code, place in found.items())
         except EOFError:
             self._table = None
-            return None
-        if not found:
-            return found if found is None else []
-        return sorted((decode_name(code), Location.unpack(place))
-                      for code, place in found.items())
+        except FormatError:
+            # The server may know better.
+            pass
+        return None
 
     def _current(self) -> Optional[_Table]:
         """Return the table of the server that has the socket now."""

@@ -30,11 +30,12 @@ DAMAGED = '.damaged'
 logger = logging.getLogger(__name__)
 
 
-def open_index(layout):
+def open_index(layout, progress=lambda state: None):
     """
     Open an index; one that is lost or damaged gives way to a new one.
 
     :param layout: a Layout
+    :param progress: called with a few words on what is being done
     :returns: the Index, which may lack what was not synced; one in memory if
         the disk cannot be written. If it is unfinished, db.known tells what
         it has
@@ -49,13 +50,13 @@ def open_index(layout):
                                    os.listdir(layout.volumes))):
         index.db.begin()
         if index.db.durable and os.path.exists(layout.index + DAMAGED):
-            return _salvaged(layout, index)
+            return _salvaged(layout, index, progress)
     return index
 
 
-def _salvaged(layout, index):
+def _salvaged(layout, index, progress):
     """Return an index with what can be read of the damaged one."""
-    salvage = Salvage(layout.index + DAMAGED, index.db)
+    salvage = Salvage(layout.index + DAMAGED, index.db, progress)
     try:
         salvage.run()
     except NothingLeft as err:

@@ -58,7 +58,7 @@ def recover(layout, progress=lambda state: None, serve=lambda index: None,
     """
     os.makedirs(layout.volumes, exist_ok=True)
     progress('opening the index')
-    index = open_index(layout)
+    index = open_index(layout, progress)
     index.reader.part_power = part_power
     try:
         Recovery(layout, index, progress, serve).run()

@@ -10,7 +10,7 @@ what stands between the two nothing is taken, from whatever table.
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import plyvel
 
@@ -96,11 +96,16 @@ class Salvage:
 
     :param source: its directory
     :param database: of an index that is new, and is to be filled
+    :param progress: called with a few words on what is being done
     """
 
-    def __init__(self, source: str, database: Any) -> None:
+    def __init__(self, source: str, database: Any,
+                 progress: Callable[[str], None] = lambda state: None
+                 ) -> None:
         self._source = source
         self._database = database
+        self._progress = progress
+        self._copied = 0
         #: places of hashes that could not be read whole
         self.gaps: List[Gap] = []
         #: the hash whose entries are being read, empty if others are; they
@@ -213,4 +218,6 @@ class Salvage:
 
     def _write(self) -> None:
         self._database.copy_in(self._batch)
+        self._copied += len(self._batch)
         self._batch = []
+        self._progress('%d entries of the index copied' % self._copied)

@@ -26,6 +26,10 @@ def settle(entries: List[Entry]) -> Settled:
     :param entries: all valid records of one hash
     :returns: (files, files in quarantine, what is given back)
     """
+    if len(entries) == 1:
+        # As it is with most hashes.
+        return ([], entries, []) if entries[0].quarantined else (
+            entries, [], [])
     held = [each for each in entries if each.quarantined]
     files: Dict[bytes, Entry] = {}
     dead = []

@@ -55,8 +55,7 @@ SERVERS = ('object-server', 'index-server', 'object-losf')
 #: seconds within which an index server has recovered, and for which it is
 #: waited for to give space back
 RECOVERY, SWEEP = 120, 30
-#: bytes of a device besides its objects: a tenth of it is more than what has
-#: to be free for compaction, and for zeros to be laid out ahead
+#: bytes of a device besides its objects: a tenth is room for compaction
 SPARE = 4 * GIB
 
 
@@ -299,5 +298,3 @@ def _waited(waits: list) -> dict[str, Any]:
     return {'operations': len(waits), 'ops_per_second':
             len(waits) / sum(waits), 'p50_ms': percentile(millis, 50),
             'p99_ms': percentile(millis, 99)}
-
-

@@ -32,7 +32,7 @@ except ImportError:
 
 #: The modules of targets.
 GROUPS = ('messages', 'documents', 'versions', 'workloads', 'responses',
-          'results', 'drivers')
+          'results', 'drivers', 'losf')
 PACKAGES = ['swift_lightsync', 'swift_losf', 'cosbench']
 #: Bytes of the longest input that is mutated.
 LONGEST = 1 << 16
