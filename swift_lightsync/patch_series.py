@@ -4,7 +4,8 @@ Reads the patches to Swift and computes what they make of a file's text.
 
 1. A patch is a unified diff that changes files below ``swift/``; it creates,
    deletes and renames none. Text may stand in front of its first file only,
-   so that a damaged hunk cannot pass for a comment.
+   so that a damaged hunk cannot pass for a comment. Tests and release notes,
+   new files of Swift's repository, stand at its end and are left out here.
 2. A hunk fits if its old lines stand in the file exactly once, at whatever
    line: no fuzz, but a release of Swift with the same code further down is
    served.
@@ -29,6 +30,8 @@ from typing import List, Sequence, Tuple
 SERIES = 'series'
 BESIDE = Path(__file__).resolve().parents[1] / 'patches'
 SHARED = Path('share', 'swift-lightsync', 'patches')
+#: what an installed Swift has no place for
+REPOSITORY = re.compile(r'--- /dev/null\n\+\+\+ b/(test|releasenotes)/')
 FILE = re.compile(r'--- (?:a/)?(.*)\n\+\+\+ (?:b/)?(.*)\n')
 HUNK = re.compile(r'@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@.*\n')
 
@@ -116,6 +119,8 @@ def read_text(path: Path) -> str:
 
 def _parse(name: str, text: str) -> List[FilePatch]:
     _reason, *files = re.split('^(?=--- )', text, flags=re.MULTILINE)
+    while files and REPOSITORY.match(files[-1]):
+        files.pop()
     if not files:
         raise PatchingError('%s changes no file' % name)
     return [_parse_file(name, file) for file in files]

@@ -34,9 +34,11 @@ use = egg:swift-lightsync#losf-recon
 [filter:lightsync-recon]
 use = egg:swift-lightsync#recon
 '''
-#: Starts the installed object-server, and asks it how it is.
+#: Starts the installed object-server, and asks it how it is. It has a process
+#: group of its own: when it is told to end it tells all of its group, which
+#: no namespace of process ids bounds.
 PLAY = '''\
-swift-object-server /etc/swift/object-server.conf >/tmp/log 2>&1 &
+setsid swift-object-server /etc/swift/object-server.conf >/tmp/log 2>&1 &
 server=$!
 for each in $(seq 120); do
     sleep 1
@@ -64,7 +66,7 @@ class TestDeb(unittest.TestCase):
         return subprocess.run(
             ['unshare', '-m', '-p', '-f', '--mount-proc=%s/proc' % self.root,
              'chroot', self.root, 'sh', '-c', script], check=check,
-            capture_output=True, text=True,
+            capture_output=True, text=True, timeout=300,
             env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL': 'C'})
 
     def test_it_is_installed_runs_and_leaves_nothing_but_data(self):

@@ -3,6 +3,7 @@
 
 import re
 import shutil
+import subprocess
 import sys
 from itertools import count
 
@@ -10,7 +11,13 @@ import pytest
 
 from swift_lightsync import patch_series
 from swift_lightsync.patch_series import FilePatch, Hunk, PatchingError
-from tests.unit.patching.trees import DIFF, NAMES, REPLICATOR, SERIES
+from tests.unit.patching.trees import (
+    DIFF,
+    NAMES,
+    REPLICATOR,
+    SERIES,
+    run,
+)
 
 ALLOWED = 'allowed is a/swift/PATH'
 
@@ -57,6 +64,26 @@ def test_patch_is_refused_that_is_damaged_or_changes_other_things(
     directory = patches(DIFF.replace(old, new))
     assert_refused(['one.patch', *words],
                    'apply', tree, '--patches', directory)
+
+
+def test_tests_and_release_notes_are_for_swifts_repository_only(
+        tree, patches):
+    whole = DIFF + '--- /dev/null\n+++ b/%s/new\n@@ -0,0 +1,1 @@\n+x\n'
+    for name in ('test', 'releasenotes/notes'):
+        assert patch_series.load(patches(whole % name)) == \
+            patch_series.load(patches(DIFF))
+    with pytest.raises(PatchingError):
+        patch_series.load(patches(whole % 'swift'))
+
+
+def test_each_patch_is_a_mail_that_git_am_takes(tree):
+    for command in ('init -q', 'add .', 'commit -qm m',
+                    'am -q ' + ' '.join(str(SERIES / name)
+                                        for name in NAMES)):
+        subprocess.run(
+            ['git', '-C', tree, '-c', 'user.name=n', '-c', 'user.email=e',
+             *command.split()], check=True)
+    assert run('check', tree) == 0
 
 
 def test_each_patch_names_the_test_that_holds_it():
