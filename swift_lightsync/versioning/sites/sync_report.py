@@ -146,7 +146,7 @@ def as_text(found, texts, now):
                          each.state.databases, each.state.repaired,
                          each.state.purged))
         for peer in each.state.peers:
-            lines.append('  site %s %s; shipped %d versions, %d bytes' % (
+            lines.append('  site %s %s; shipped %d changes, %d bytes' % (
                 peer.site, _lag(peer, now), peer.shipped,
                 peer.shipped_bytes))
     lines += ['! ' + text for text in texts]

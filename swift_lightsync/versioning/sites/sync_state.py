@@ -35,7 +35,7 @@ class PeerLag(Record):
         have
     :param oldest: when the oldest of these rows was made, Unix time; None:
         there are none
-    :param shipped: versions shipped since the propagator was started ...
+    :param shipped: changes shipped since the propagator was started ...
     :param shipped_bytes: ... and bytes of their data
     :param failures: how often in a row the site has not answered
     :param next_try: when it is asked again, Unix time

@@ -61,7 +61,7 @@ class TestReport(unittest.TestCase):
         status, text = self.report()
         self.assertEqual(0, status)
         self.assertRegex(text, 'site paris has all, compared 6.* ago; '
-                         'shipped 7 versions')
+                         'shipped 7 changes')
         status, text = self.report('--json')
         self.assertEqual((0, True, 'rome'), (
             status, json.loads(text)['well'],
