@@ -42,14 +42,18 @@ class HandOffRound(HandOff):
     :param fingerprint: the partition's fingerprint
     """
 
-    __slots__ = ('job',)
+    __slots__ = ('job', 'recon')
 
     def __init__(self, daemon: 'LightSyncReplicator', job: Job,
                  fingerprint: Fingerprint) -> None:
-        self.job = job
+        self.job, self.recon = job, daemon.recon
         super().__init__(daemon, job['policy'], job['device'], job['region'],
                          int(job['partition']), fingerprint.root,
                          fingerprint.suffixes, job['nodes'])
+
+    def note_exchanged(self) -> None:
+        """Record the devices with which the Exchange was done."""
+        self.recon.note_exchange(self.job, self._done, True)
 
 
 class _Batch(SyncBatch):

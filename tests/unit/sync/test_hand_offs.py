@@ -9,6 +9,7 @@ from swift.obj.diskfile import get_part_path
 
 from swift_lightsync.sync import hand_offs
 from swift_lightsync.sync.hand_offs import HandOffs
+from swift_lightsync.sync.recon_records import read
 from tests.unit.sync.batches import FULL, BatchTestCase
 from tests.unit.sync.exchanges import PARTS, RsyncTestCase
 
@@ -158,6 +159,12 @@ class TestByRsync(RsyncTestCase):
         self.assertEqual({}, self.tree(0))
         self.assertEqual(PARTS, len(self.tree(1)))
         self.assertEqual(self.tree(1), self.tree(2))
+        pairs, (device,) = (list(each.values()) for each in read(
+            self.daemons[0].recon.path))
+        self.assertEqual([(0, PARTS), (0, PARTS)], [
+            (each.differing, each.partitions) for each in pairs])
+        self.assertEqual((0, 0.0), (device.hand_offs,
+                                    device.hand_offs_seconds))
 
     def test_what_is_newer_at_home_stays(self):
         self.put_all(numbers=[0])
