@@ -15,6 +15,7 @@ WIDTH = '80'
 #: whose own help has a text too
 TOOLS = {
     'bench': ('tools.benchmarks.cli', True),
+    'chaos': ('tests.chaos.cli', False),
     'demo': ('tools.demonstration.cli', False),
     'fuzz': ('tools.fuzzing.cli', False),
     'package': ('tools.packages.cli', False),

@@ -14,6 +14,7 @@ from swift.common.memcached import MemcacheConnectionError
 from swift.common.swob import Response
 from swift.common.utils import cache_from_env
 
+from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.common.signing import Nonces, SignatureError
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.comparing import Comparison
@@ -59,7 +60,7 @@ class Receiver:
     def __init__(self, conf, site, clock, logger, helper, now=time.time):
         self.site = site
         self.clock = clock
-        self.logger = logger
+        self.logger = QuietLogger(logger)
         self.helper = helper
         self.peers = SiteOptions.from_conf({**conf, 'site': site}).peers()
         self._nonces = Nonces(WINDOW, MAX_NONCES)
@@ -78,7 +79,9 @@ class Receiver:
             key, claim, head, data = self._authentic(req)
         except SignatureError as err:
             self.logger.increment('receiver.refused')
-            self.logger.warning('A request between sites is refused: %s', err)
+            # Anybody can send such: neither the log nor the causes may grow.
+            self.logger.warning_of(
+                'refused', 'A request between sites is refused: %s', err)
             return self._response(req, 403, shipping.error(str(err)))
         except (Disconnected, ChunkReadError, OSError) as err:
             return self._response(req, 499, shipping.error(str(err)))

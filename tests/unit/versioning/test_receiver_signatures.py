@@ -57,6 +57,12 @@ class TestSignatures(ReceiverCase):
             self.request(key=b'x' * 64), 403, 'site paris', 'not fit')
         self.assertNotIn(ANSWER_HEADER, response.headers)
 
+    def test_requests_that_anybody_can_send_fill_no_log(self):
+        with mock.patch.object(self.rome.logger, 'warning') as warning:
+            for number in range(20):
+                self.send(self.request(sender='site%d' % number))
+        self.assertEqual(1, warning.call_count)
+
     def test_the_key_of_one_pair_of_sites_is_none_of_another(self):
         self.assert_refused(self.request(
             key=key_of('oslo', 'paris').encode()), 403)
