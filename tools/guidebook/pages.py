@@ -40,7 +40,8 @@ PARTS = {
         'tests/upstream/README.md')}
 LINK = re.compile(r'\[([^]]+)]\(([^)#:]+)\)')
 #: files that pages link to
-LINKED = 'etc', 'patches', 'LICENSE'
+LINKED = ('etc', 'patches', 'LICENSE', 'tools/packages/Containerfile',
+          'tools/packages/ansible/lightsync.yml')
 
 
 def index() -> str:
@@ -65,6 +66,7 @@ def write(directory: Path) -> None:
             shutil.copytree(path, directory / name, ignore=lambda *_: {
                 'README.md'})
         else:
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, directory / name)
     for names in PARTS.values():
         for name in names:
