@@ -28,7 +28,8 @@ PARTS = {
     'Figures': (
         'swift_lightsync/sync/MEASURED.md', 'swift_losf/MEASURED.md',
         'swift_lightsync/proar/MEASURED.md',
-        'swift_lightsync/versioning/MEASURED.md'),
+        'swift_lightsync/versioning/MEASURED.md',
+        'tools/cosbench/MEASURED.md'),
     'How it works': (
         'swift_lightsync/ARCHITECTURE.md', 'swift_lightsync/sync/PROTOCOL.md',
         'swift_losf/FORMAT.md', 'swift_lightsync/proar/PROTOCOL.md',

@@ -131,7 +131,7 @@ class TestManyPartitions(ClientTestCase):
     def test_as_many_partitions_as_allowed(self):
         peer = self.server(self.controller())
         with mock.patch.object(Fingerprints, 'get_many',
-                               lambda self, device, partitions, deadline: (
+                               lambda self, device, partitions, *_: (
                                    0, dict.fromkeys(partitions, ABSENT))):
             roots = dict.fromkeys(range(0, 2 ** 32, 2 ** 14), EMPTY)
             self.assertEqual((Answer.MATCH, set()), self.ask(peer, roots))
