@@ -117,11 +117,12 @@ class HandOffs:
             for each in filter(None, of_device.values()):
                 if each.held:
                     self._held[job_key(each.job)] = each.root, each.held
-        self.daemon.logger.info(
-            'Of %d hand-offs %d are to be brought home yet; %d took %.3f s, '
-            'and all of them will take %d s more', self._total,
-            len(self._waiting), len(jobs), time.time() - begin,
-            self.seconds_left())
+        if self._waiting:
+            self.daemon.logger.info(
+                'Of %d hand-offs %d are to be brought home yet; %d took %.3f '
+                's, and all of them will take %d s more', self._total,
+                len(self._waiting), len(jobs), time.time() - begin,
+                self.seconds_left())
         self.daemon.recon.note_hand_offs()
 
     def seconds_left(self) -> float:
@@ -136,6 +137,8 @@ class HandOffs:
         :param node: the device
         :param job: the job of the hand-off
         """
+        if not self._held or not job['delete']:
+            return False
         root, held = self._held.get(job_key(job), ('', frozenset()))
         daemon = self.daemon
         if device_key(node) not in held or (
@@ -177,7 +180,7 @@ class HandOffReplicator(PushingReplicator):
     def sync(self, node: RingDevice, job: Job, suffixes: Sequence[str],
              *args: Any, **kwargs: Any) -> tuple[bool, dict[str, Any]]:
         """Push suffixes, unless it is known that the device has them."""
-        if job['delete'] and self.hand_offs.is_held(node, job):
+        if self.hand_offs.is_held(node, job):
             return True, {}
         done: tuple[bool, dict[str, Any]] = super().sync(
             node, job, suffixes, *args, **kwargs)
