@@ -71,9 +71,9 @@ class Operations:
             self.assertFalse(self.has(prefix + '1'))
 
     def test_versions_are_read_listed_and_deleted(self):
-        target = 'containers=c(1);cprefix=v;objects=r(1,4)'
+        target = 'containers=c(1);cprefix=ver;objects=r(1,4)'
         self.run_it(stage('init', special('init', target + self.versioned)))
-        self.keep_versions('v1')
+        self.keep_versions('ver1')
         rows = self.run_it(
             *(stage('p%d' % number, special(
                 'prepare', target + ';sizes=c(%d)B' % (100 * number)))
@@ -81,19 +81,19 @@ class Operations:
             stage('oldest', normal('read', 8, target + ';version=oldest')),
             stage('latest', normal('read', 8, target + ';version=latest')),
             stage('head', normal('head', 8, target + ';version=random')),
-            stage('list', normal('list', 3, 'containers=c(1);cprefix=v;'
+            stage('list', normal('list', 3, 'containers=c(1);cprefix=ver;'
                                  'versions=true', 1)),
             stage('delete', normal('delete', 8,
                                    target + ';version=oldest')))
         self.assertCounts(rows, {
             ('oldest', 'op1'): (8, 800), ('latest', 'op1'): (8, 2400),
             ('head', 'op1'): (8, 0), ('delete', 'op1'): (8, 0)})
-        self.assertEqual([300] * 4, self.sizes('v1', True))
+        self.assertEqual([300] * 4, self.sizes('ver1', True))
         self.assertEqual(3, rows['list', 'op1'].tally.count)
         self.assertGreater(rows['list', 'op1'].tally.bytes, 3 * 12)
 
     def test_metadata_ranges_appends_and_many_deletes(self):
-        target = 'containers=c(1);cprefix=m;objects=r(1,10)'
+        target = 'containers=c(1);cprefix=met;objects=r(1,10)'
         post = stage('post', normal('post', 10, target + ';header.%sColor=red'
                                     % self.meta + self.further))
         rows = self.run_it(
@@ -104,7 +104,7 @@ class Operations:
             post, stage('head', normal('head', 20, target)),
             stage('range', normal('read', 20, target + ';offset=c(4)KB;'
                                   'length=c(10)B')),
-            stage('list', normal('list', 2, 'containers=c(1);cprefix=m', 1)),
+            stage('list', normal('list', 2, 'containers=c(1);cprefix=met', 1)),
             stage('append', normal('append', 30, target + ';sizes=c(1)KB;'
                                    'upTo=c(7)KB')))
         self.assertCounts(rows, {
@@ -112,21 +112,21 @@ class Operations:
             ('range', 'op1'): (20, 200),
             # 6, 7, and 1 KB.
             ('append', 'op1'): (30, 140000)})
-        self.assertEqual([1000] * 10, self.sizes('m1'))
+        self.assertEqual([1000] * 10, self.sizes('met1'))
         rows = self.run_it(stage('append', normal(
             'append', 20, target + ';sizes=c(1)KB')), post)
         self.assertCounts(rows, {('append', 'op1'): (20, 50000)})
         self.assertEqual((3000, {'color': 'red'}),
-                         self.head('m1', 'myobjects7'))
-        before = self.content('m1', 'myobjects7')
+                         self.head('met1', 'myobjects7'))
+        before = self.content('met1', 'myobjects7')
         self.run_it(stage('append', normal('append', 10, target +
                                            ';sizes=c(500)B')))
-        after = self.content('m1', 'myobjects7')
+        after = self.content('met1', 'myobjects7')
         self.assertEqual((before, 3500), (after[:len(before)], len(after)))
         self.assertCounts(self.run_it(stage('bulk', normal(
             'bulkdelete', 3, target + ';batch=4', 1))), {
                 ('bulk', 'op1'): (3, 0)})
-        self.assertEqual([], self.sizes('m1'))
+        self.assertEqual([], self.sizes('met1'))
 
     def test_the_sample_runs(self):
         rows = self.run_sample(self.sample + '.xml')
@@ -137,7 +137,7 @@ class Operations:
         # By S3 each is signed for its own host.
         places = ['127.0.0.1:%d' % self.address[1],
                   'localhost:%d' % self.address[1]]
-        target = 'containers=c(1);cprefix=e;objects=r(1,10)'
+        target = 'containers=c(1);cprefix=end;objects=r(1,10)'
         rows = self.run_it(
             stage('init', special('init', target)),
             stage('prepare', special(
