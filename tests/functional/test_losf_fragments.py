@@ -184,6 +184,10 @@ class TestRepair(FragmentsCase):
         self.assertNotEqual([], self.wrong())
         self.assert_put_right()
 
+
+class TestNewRing(FragmentsCase):
+    """The last one: for some seconds the proxy goes on by the old ring."""
+
     def test_a_ring_that_changes_takes_the_fragments_with_it(self):
         self.put(8)
         builder = self.cluster.layout.builder(
