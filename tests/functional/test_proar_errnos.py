@@ -12,6 +12,7 @@ import os
 import shutil
 import time
 import unittest
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 
@@ -119,13 +120,19 @@ def fault_of(place, path, number):
                  place.daemon, place.length)
 
 
+_at_end = ExitStack()
 _faults = _roles = None
 
 
 def setUpModule():
     global _faults, _roles
-    _faults = unittest.enterModuleContext(faulty())
-    _roles = unittest.enterModuleContext(role_cluster(options=OPTIONS))
+    _faults = _at_end.enter_context(faulty())
+    _roles = _at_end.enter_context(role_cluster(options=OPTIONS))
+
+
+def tearDownModule():
+    # pytest makes no cleanups of modules.
+    _at_end.close()
 
 
 class TableCase(unittest.TestCase):
