@@ -13,8 +13,7 @@ from typing import Any, Union
 from swift.common.storage_policy import StoragePolicy
 from swift.obj.diskfile import get_part_path, read_hashes, valid_suffix
 
-#: Seconds for which a partition that was hashed anew is not once more; it may
-#: be twice as many.
+#: Seconds for which a partition that was hashed anew is not once more.
 LATELY = 300
 
 
@@ -42,10 +41,9 @@ class HashedAnew:
     def __init__(self, df_mgr: Any, policy: StoragePolicy) -> None:
         self.df_mgr = df_mgr
         self.policy = policy
-        #: Since a time, and in the interval before it.
-        self._done: set[tuple[str, int]] = set()
-        self._before = self._done
-        self._since = time.monotonic()
+        #: When that was begun, by device and partition.
+        self._done: dict[tuple[str, int], float] = {}
+        self._pruned = time.monotonic()
 
     def ensure(self, dev_path: str, device: str,
                partition: Union[int, str]) -> int:
@@ -58,9 +56,11 @@ class HashedAnew:
         :returns: how many suffixes were hashed
         """
         now, key = time.monotonic(), (device, int(partition))
-        if now - self._since > LATELY:
-            self._before, self._done, self._since = self._done, set(), now
-        if key in self._done or key in self._before:
+        if now - self._pruned > LATELY:
+            self._pruned = now
+            self._done = {each: begun for each, begun
+                          in list(self._done.items()) if now - begun < LATELY}
+        if now - self._done.get(key, now - LATELY) < LATELY:
             return 0
         path = get_part_path(dev_path, self.policy, partition)
         try:
@@ -70,5 +70,5 @@ class HashedAnew:
         hashed: int = self.df_mgr._get_hashes(
             device, partition, self.policy, recalculate=sorted(
                 suffixes.union(filter(valid_suffix, read_hashes(path)))))[0]
-        self._done.add(key)
+        self._done[key] = now
         return hashed
