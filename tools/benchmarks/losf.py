@@ -55,8 +55,9 @@ SERVERS = ('object-server', 'index-server', 'object-losf')
 #: seconds within which an index server has recovered, and for which it is
 #: waited for to give space back
 RECOVERY, SWEEP = 120, 30
-#: bytes of a device besides its objects: a tenth is room for compaction
-SPARE = 4 * GIB
+#: bytes of a device besides its objects: a tenth takes what is churned, even
+#: if nothing is compacted
+SPARE = 8 * GIB
 
 
 def _spec(root: str, backend: str, args: Any) -> ClusterSpec:
