@@ -99,8 +99,7 @@ class Compactor(threading.Thread):
         self._begun, self._read = time.monotonic(), 0
         #: whether there is so little room that clients have to wait
         self._is_pressed = False
-        #: volumes that were removed
-        self.removed = 0
+        self.removed = 0  # volumes
 
     def run(self):
         try:
@@ -124,8 +123,8 @@ class Compactor(threading.Thread):
             while not self._stopped.is_set():
                 free = Space.of(self.layout.volumes).bytes
                 self._is_pressed = free < 2 * self.options.room
-                chosen = plan(self._survey(untried), self.options.limits,
-                              free)
+                uses = self._survey(untried)
+                chosen = plan(uses, self.options.limits, free)
                 if not chosen:
                     return
                 untried.remove(chosen[0])
@@ -171,7 +170,8 @@ class Compactor(threading.Thread):
             if try_lock(fd) and os.path.samestat(
                     os.fstat(fd), os.stat(self.layout.volume(number))):
                 self._set_emptied(number)
-                self._empty(fd, number)
+                if self.index.db.volumes[number].has_files:
+                    self._empty(fd, number)
                 self._remove(number)
         finally:
             self._set_emptied(None)
@@ -183,6 +183,8 @@ class Compactor(threading.Thread):
 
     def _empty(self, fd, number):
         """Move all that has entries, as far as it can be read."""
+        # What was waited for before was no work.
+        self._begun, self._read = time.monotonic(), 0
         try:
             header = read_header(fd)
             for batch in self._batches(fd, header):

@@ -17,11 +17,7 @@ from swift_losf.volumes import copier
 from swift_losf.volumes.ballast import Space
 from swift_losf.volumes.volume import mark_quarantined
 from tests.unit.losf.compactor_world import FIRST, CompactorTest, Crash
-from tests.unit.losf.index_world import (
-    HASH,
-    NAME,
-    PARTITION,
-)
+from tests.unit.losf.index_world import HASH, NAME, PARTITION
 from tests.unit.losf.volumes import bytes_of, hash_of
 
 
@@ -237,6 +233,24 @@ class TestTrouble(CompactorTest):
                 made.compact_all()
             self.assertEqual({waits}, {
                 each.args[2] for each in pause.call_args_list})
+
+    def test_what_was_waited_for_before_is_no_work(self):
+        self.fill([3000] * 9)
+        made = self.compactor(self.index)
+        self.addCleanup(made.stop)
+        made._begun -= 2 ** 30
+        with mock.patch.object(compactor_module, 'PIECE', 0), \
+                mock.patch.object(Rates, 'pause', return_value=0.0) as pause:
+            made.compact_all()
+        self.assertLess(max(each.args[0] for each in pause.call_args_list),
+                        2 ** 29)
+
+    def test_of_a_volume_without_files_nothing_is_read(self):
+        for hash_ in self.fill([3000] * 3):
+            self.index.remove(PARTITION, hash_)
+        with mock.patch.object(compactor_module, 'iter_records') as read:
+            self.assertEqual(1, self.compact().removed)
+        self.assertEqual([], read.call_args_list)
 
     def test_sectors_that_cannot_be_read_end_nothing(self):
         data = self.fill([3000] * 3)
