@@ -247,7 +247,7 @@ class Compactor(threading.Thread):
             raise
 
     def _partition(self, found):
-        return self.index.reader.partition_of(found.header)
+        return self.index.part_power.key_partition_of(found.header)
 
     def _breathe(self, count):
         """Pause, so that work so far was no faster than it may be."""
