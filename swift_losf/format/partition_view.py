@@ -86,7 +86,9 @@ class PartitionView:
         return (self.power or 0) - (self.keyed or 0)
 
     def slices(self, partition: int) -> List[Slice]:
-        """Return what a partition is made of."""
+        """Return what a partition is made of; none, if there can be none."""
+        if self.power is not None and partition >> self.power:
+            return []
         more = self._more
         if more > 0:
             return [Slice(partition >> more, partition, self.power or 0)]

@@ -7,7 +7,7 @@ partitions are others from one call to the next, and their directories follow
 in the background (upkeep/partitions.py).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, List, Optional
 
 from swift_losf.format import keys
@@ -81,13 +81,10 @@ class PartPower:
         if power is None:
             return
         check_range('part power', power, 0, MAX_POWER)
-        before = self._stored
-        if before is None:
-            # What was made anew may stand beside directories of another one.
-            self._store(_Stored(
-                power, power, 0 if self._db.is_unfinished else power))
-        elif before.power != power:
-            self._store(_Stored(before.keyed, power, before.tidied))
+        # What was made anew may stand beside directories of another one.
+        tidied = 0 if self._db.is_unfinished else power
+        self._change(lambda before: replace(before, power=power) if before
+                     else _Stored(power, power, tidied))
 
     @property
     def is_tidy(self) -> bool:
@@ -102,12 +99,17 @@ class PartPower:
 
     def note_tidied(self, power: Optional[int]) -> None:
         """Note that the directories are those of a part power."""
-        if self._stored and power is not None:
-            self._store(_Stored(self._stored.keyed, self._stored.power,
-                                power))
+        if power is not None:
+            self._change(lambda before: before and replace(
+                before, tidied=power))
 
-    def _store(self, stored: _Stored) -> None:
+    def _change(self, changed: Callable[[Optional[_Stored]],
+                                        Optional[_Stored]]) -> None:
         with self._db.change() as change:
+            # Here, and not before: nobody else changes it meanwhile.
+            stored = changed(self._stored)
+            if stored is None or stored == self._stored:
+                return
             change.put(KEY, pack_varints(vars(stored).values()))
             self._use(stored)
         # Keys that are not of the power that is stored would not be found.

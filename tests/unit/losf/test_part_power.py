@@ -91,9 +91,15 @@ class TestView(IndexTest):
             with self.subTest(power=power):
                 self.index.part_power.set(power)
                 self.assert_listed(power)
-        self.assertEqual(
-            [], [each for each in self.index.reader.list_partitions()
-                 if self.index.reader.list_partition(each + 2)])
+
+    def test_there_is_nothing_in_what_is_no_partition(self):
+        for power in POWERS:
+            self.index.part_power.set(power)
+            for partition in (2 ** power, 2 ** 31, 2 ** 32 - 1):
+                self.assertEqual(
+                    [], self.index.reader.list_partition(partition))
+                self.assertEqual(([], False), self.index.reader.list_suffix(
+                    partition, suffix_of(HASHES[0])))
 
     def test_it_is_known_when_the_index_is_opened_again(self):
         self.index.part_power.set(6)
@@ -203,6 +209,19 @@ class TestDirectories(DirectoriesTest):
         self.assertEqual(0, index.statistics().part_power)
         tidy(self.layout, index)
         self.assert_tidy(index, KEYED + 1)
+
+    def test_one_that_is_told_of_meanwhile_is_not_forgotten(self):
+        index = recover(self.layout)
+        self.addCleanup(index.close)
+        index.part_power.set(KEYED + 1)
+        done = index.part_power.note_tidied
+        with mock.patch.object(index.part_power, 'note_tidied', lambda power: (
+                index.part_power.set(KEYED + 2), done(power))):
+            tidy(self.layout, index)
+        self.assertEqual(KEYED + 2, index.part_power.view.power)
+        self.assertEqual(0, index.statistics().part_power)
+        tidy(self.layout, index)
+        self.assert_tidy(index, KEYED + 2)
 
     def test_one_that_is_told_to_stop_leaves_the_rest(self):
         index = recover(self.layout)
