@@ -115,11 +115,13 @@ class LocalData:
         :raises DataMissing: if it cannot be read
         """
         place = database.account, database.container
+        policy = POLICIES[database.policy].name
         if item.life is not None:
-            return Shipment(*place, life=self._message(*place, item.life)), ()
+            return Shipment(*place, life=self._message(*place, item.life),
+                            policy=policy), ()
         entry = item.entry
         if entry.kind is not Kind.DATA:
-            return Shipment(*place, entry), ()
+            return Shipment(*place, entry, policy=policy), ()
         response = self._send(
             'GET', (database.account, database.hidden_container,
                     entry.data_name),
@@ -136,7 +138,7 @@ class LocalData:
             *place, replace(entry, changed=changed if changed > stamp
                             else None),
             stored_headers(headers.items()),
-            int(headers['Content-Length'])), body
+            int(headers['Content-Length']), policy=policy), body
 
     def headers(self, account, container):
         """
