@@ -55,8 +55,7 @@ OPTIONS = {
     'proxy-server': {'app:proxy-server': {
         # No device is avoided: each request meets the fault.
         'error_suppression_interval': 0, 'conn_timeout': 60,
-        'node_timeout': 120}},
-    'container-server': {'container-propagator': None}}
+        'node_timeout': 120}}}
 
 
 @dataclass
