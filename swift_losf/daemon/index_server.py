@@ -39,7 +39,7 @@ from swift_losf.upkeep.partitions import tidy
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.standby import drop_index, is_writable_again
 from swift_losf.upkeep.sweeper import Sweeper
-from swift_losf.volumes.space import FilesystemError
+from swift_losf.volumes.space import FilesystemError, part_of
 
 #: seconds between two looks at the device: whether it is there, what is left
 TICK = 1.0
@@ -71,14 +71,18 @@ class Options:
     compact: CompactOptions = CompactOptions()
     part_power: Optional[int] = None
 
-    @property
-    def compaction(self):
-        """The Compaction that a Compactor goes by."""
+    def compaction(self, disk):
+        """
+        Return the Compaction that a Compactor goes by.
+
+        :param disk: a path on it
+        """
         compact = self.compact
         return Compaction(
-            Limits(compact.garbage / 100, compact.extents, compact.reserve),
+            Limits(compact.garbage / 100, compact.extents,
+                   part_of(disk, compact.reserve)),
             Rates(compact.bandwidth, compact.idle_bandwidth),
-            self.sweep_interval, self.max_volume_size)
+            self.sweep_interval, part_of(disk, self.max_volume_size))
 
 
 class IndexServer:
@@ -145,11 +149,13 @@ class IndexServer:
                     self._stand_by(index, lock)
                     return
                 self._publish(index, at_end)
-                sweeper = Sweeper(lock.pinned, index,
-                                  self.options.sweep_interval, self.fail)
-                compactor = Compactor(
-                    lock.pinned, index, self.options.compaction, self.fail,
-                    self.service.is_busy)
+                compaction = self.options.compaction(
+                    lock.pinned.device_path)
+                sweeper = Sweeper(
+                    lock.pinned, index, self.options.sweep_interval,
+                    self.fail, compaction.room)
+                compactor = Compactor(lock.pinned, index, compaction,
+                                      self.fail, self.service.is_busy)
                 for each in (sweeper, compactor):
                     at_end.callback(each.stop)
                     each.start()

@@ -61,6 +61,11 @@ class Compaction:
     interval: float
     max_volume_size: int
 
+    @property
+    def room(self):
+        """The bytes of a disk that the copies of a full volume need."""
+        return self.limits.reserve + self.max_volume_size
+
 
 class Compactor(threading.Thread):
     """
@@ -92,8 +97,9 @@ class Compactor(threading.Thread):
         #: rounds that the sweeper had begun then
         self._emptied_at = {}
         self._begun, self._read = time.monotonic(), 0
-        #: volumes that were removed
-        self.removed = 0
+        #: whether there is so little room that clients have to wait
+        self._is_pressed = False
+        self.removed = 0  # volumes
 
     def run(self):
         try:
@@ -115,8 +121,10 @@ class Compactor(threading.Thread):
         untried = {number for number, _ in self.index.list_volumes()}
         try:
             while not self._stopped.is_set():
-                chosen = plan(self._survey(untried), self.options.limits,
-                              Space.of(self.layout.volumes).bytes)
+                free = Space.of(self.layout.volumes).bytes
+                self._is_pressed = free < 2 * self.options.room
+                uses = self._survey(untried)
+                chosen = plan(uses, self.options.limits, free)
                 if not chosen:
                     return
                 untried.remove(chosen[0])
@@ -131,8 +139,8 @@ class Compactor(threading.Thread):
 
     def _survey(self, untried):
         """Return the VolumeUses; only those that are untried are free."""
-        uses = [self._use(number, state, number in untried
-                          and self._stuck.get(number) != _left(state))
+        uses = [self._use(number, state, number in untried and (
+            self._stuck.get(number) != (state.files, state.held)))
                 for number, state in self.index.list_volumes()]
         self.index.allocated_bytes = sum(each.allocated for each in uses)
         self.index.garbage_bytes = sum(each.garbage for each in uses)
@@ -159,17 +167,15 @@ class Compactor(threading.Thread):
             self.index.drop_volume(number)
             return
         try:
-            if self._lock(fd, number):
+            if try_lock(fd) and os.path.samestat(
+                    os.fstat(fd), os.stat(self.layout.volume(number))):
                 self._set_emptied(number)
-                self._empty(fd, number)
+                if self.index.db.volumes[number].has_files:
+                    self._empty(fd, number)
                 self._remove(number)
         finally:
             self._set_emptied(None)
             os.close(fd)
-
-    def _lock(self, fd, number):
-        return try_lock(fd) and os.path.samestat(
-            os.fstat(fd), os.stat(self.layout.volume(number)))
 
     def _set_emptied(self, number):
         with self.index.reclaim.lock:
@@ -177,6 +183,8 @@ class Compactor(threading.Thread):
 
     def _empty(self, fd, number):
         """Move all that has entries, as far as it can be read."""
+        # What was waited for before was no work.
+        self._begun, self._read = time.monotonic(), 0
         try:
             header = read_header(fd)
             for batch in self._batches(fd, header):
@@ -193,11 +201,11 @@ class Compactor(threading.Thread):
         self._stuck.pop(number, None)
         state = self.index.db.volumes[number]
         if state.has_files:
-            self._stuck[number] = _left(state)
+            self._stuck[number] = left = state.files, state.held
             logger.warning(
                 'volume %d: %d files cannot be moved, and %d in quarantine: '
                 'their records are damaged, as the auditor will find',
-                number, *_left(state))
+                number, *left)
 
     def _batches(self, fd, header):
         """Yield lists of records that have entries."""
@@ -227,7 +235,10 @@ class Compactor(threading.Thread):
         done, places, end = target.copy(fd, batch, self._breathe)
         if not done:
             return
-        flags = {found.location: _flags(found.header) for found in done}
+        # the bytes of a header that are changed in place
+        flags = {found.location: bytes((
+            FLAG_SET * found.header.quarantined,
+            FLAG_SET * found.header.durable)) for found in done}
 
         def is_current(copy):
             return flags[copy.source] == pread(
@@ -250,13 +261,13 @@ class Compactor(threading.Thread):
         return self.index.part_power.key_partition_of(found.header)
 
     def _breathe(self, count):
-        """Pause, so that work so far was no faster than it may be."""
         self._read += count
         seconds = time.monotonic() - self._begun
         if seconds < PIECE and self._read < BATCH_BYTES:
             return
         if self._stopped.wait(self.options.rates.pause(
-                seconds, self._read, self._is_busy())):
+                seconds, self._read,
+                self._is_busy() and not self._is_pressed)):
             raise Stopped()
         self._begun, self._read = time.monotonic(), 0
 
@@ -287,12 +298,3 @@ class Compactor(threading.Thread):
         return reclaim.cleared <= begun and any(
             state.dead_bytes for state in states.values()
             if state.type == VolumeType.DATA)
-
-
-def _left(state):
-    return state.files, state.held
-
-
-def _flags(header):
-    """Return the bytes of a RecordHeader that are changed in place."""
-    return bytes((FLAG_SET * header.quarantined, FLAG_SET * header.durable))

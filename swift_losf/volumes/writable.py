@@ -17,6 +17,7 @@ from swift_losf.format.header import (
     VolumeHeader,
     aligned,
 )
+from swift_losf.volumes.space import part_of
 from swift_losf.volumes.volume import read_header
 
 #: the most buffers of one pwritev
@@ -25,7 +26,7 @@ _BUFFERS = 1024
 #: overwrites them is synced with one flush of the disk: neither the size of
 #: the file nor its extents change.
 CHUNK = 2 ** 20
-#: but only while the disk has so many bytes left
+#: but only while the disk has so many bytes left, or a 256th of them
 ROOM = 256 * 2 ** 20
 
 
@@ -142,7 +143,7 @@ class WritableVolume:
 
     def _has_room(self):
         disk = os.fstatvfs(self.fd)
-        return disk.f_bavail * disk.f_frsize >= ROOM
+        return disk.f_bavail * disk.f_frsize >= part_of(self.fd, ROOM)
 
     def write_at(self, buffers, offset):
         """

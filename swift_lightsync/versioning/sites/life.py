@@ -46,7 +46,7 @@ class LifeRefused(Exception):
         self.status = status
 
 
-def apply_life(helper, env, account, container, message):
+def apply_life(helper, env, account, container, message, policy):
     """
     Follow the life record of another site, if it is newer than ours. All of
     it may be repeated.
@@ -55,6 +55,7 @@ def apply_life(helper, env, account, container, message):
     :param env: of the other site's request
     :param container: the user's
     :param message: its ``LifeMessage``
+    :param policy: the name of the container's storage policy there
     :raises LifeRefused: if the container does not follow now
     :raises HTTPException: if Swift refuses to make the container
     :raises RowsUnavailable: if too few container servers answer
@@ -73,7 +74,7 @@ def apply_life(helper, env, account, container, message):
         _change(found, 'DELETE')
     elif what is Step.UPDATE:
         if found is None or not found.exists:
-            found = helper.open(*path, create=True)
+            found = helper.open(*path, create=policy)
         before = found.headers()
         headers = _post_headers(before, message)
         # One that was just made often has all of them.
