@@ -111,8 +111,8 @@ class KVManager(diskfile.BaseDiskFileManager):
 
         :param files: an ObjectFiles
         """
-        view = copy.copy(self)
-        view.files = files
+        view: KVManager = object.__new__(type(self))
+        view.__dict__ = {**self.__dict__, 'files': files}
         return view
 
     def of_object(self, path, files=None):

@@ -97,8 +97,7 @@ class Compactor(threading.Thread):
         #: rounds that the sweeper had begun then
         self._emptied_at = {}
         self._begun, self._read = time.monotonic(), 0
-        #: whether there is so little room that clients have to wait
-        self._is_pressed = False
+        self._is_pressed = False  # so little is free that clients wait
         self.removed = 0  # volumes
 
     def run(self):
@@ -109,12 +108,10 @@ class Compactor(threading.Thread):
             self._fail(err)
 
     def stop(self):
-        """Stop after what is being copied, and let others have the copies."""
+        """Stop after what is being copied."""
         self._stopped.set()
         if self.is_alive():
             self.join()
-        for target in self._targets.values():
-            target.close()
 
     def compact_all(self):
         """Compact each of the volumes of now that calls for it, once."""
@@ -123,8 +120,8 @@ class Compactor(threading.Thread):
             while not self._stopped.is_set():
                 free = Space.of(self.layout.volumes).bytes
                 self._is_pressed = free < 2 * self.options.room
-                uses = self._survey(untried)
-                chosen = plan(uses, self.options.limits, free)
+                chosen = plan(self._survey(untried), self.options.limits,
+                              free)
                 if not chosen:
                     return
                 untried.remove(chosen[0])
@@ -136,6 +133,9 @@ class Compactor(threading.Thread):
         except OSError as err:
             # A disk that is full, or damaged, can still be read.
             logger.error('compaction waits: %s', err)
+        finally:
+            for target in self._targets.values():
+                target.close()
 
     def _survey(self, untried):
         """Return the VolumeUses; only those that are untried are free."""
@@ -252,8 +252,7 @@ class Compactor(threading.Thread):
         except plyvel.Error:
             raise  # it may have been written: recovery finds out
         except OSError:
-            # Copies that nobody knows would outlive what happens to the
-            # records.
+            # Copies that nobody knows would outlive their records.
             target.undo()
             raise
 

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections import Counter, deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Dict, Set
@@ -151,7 +151,7 @@ class Rebuild:
                        if get(_held_key(each)) is None], dead
 
     def _enter(self, settled, last):
-        counts: Dict[int, Counter[str]] = {}
+        counts: Dict[int, Dict[str, int]] = {}
         with self.index.db.change() as change:
             for files, held, dead in settled:
                 for each in files:
@@ -168,7 +168,7 @@ class Rebuild:
                     _count(counts, each, 'dead', 'dead_bytes')
                     change.reclaims = True
             for number, count in counts.items():
-                del count['dead']
+                count.pop('dead', None)
                 change.count(number, **count)
         self.index.adopter.recovered += sum(
             len(each) for group in settled for each in group)
@@ -181,7 +181,9 @@ def _held_key(entry):
 
 
 def _count(counts, entry, number, length):
-    count = counts.setdefault(entry.volume, Counter())
+    count = counts.get(entry.volume)
+    if count is None:
+        count = counts[entry.volume] = defaultdict(int)
     count[number] += 1
     count[length] += entry.length
 

@@ -180,8 +180,9 @@ class WritableVolume:
         REQUIRES: nothing is outstanding in it.
         """
         try:
-            if os.fstat(self.fd).st_size > self.end:
-                os.ftruncate(self.fd, self.end)
+            # XFS, too, lays out what a file that grows may need next; but
+            # not beyond where it is cut, even if nothing of it is cut off.
+            os.ftruncate(self.fd, min(self.end, os.fstat(self.fd).st_size))
         finally:
             self.close()
 
