@@ -117,8 +117,7 @@ class VersionedContainer:
     :param account: text
     :param container: text, the user's
     :param info: what ``get_container_info`` gave
-    :param make_strategy: a function of a ``Mode`` and the index of a storage
-        policy that returns a strategy
+    :param make_strategy: a function of a ``Mode`` that returns a strategy
     :param latest: the container's ``LatestCache``
     """
 
@@ -152,8 +151,7 @@ class VersionedContainer:
     @property
     def strategy(self):
         if self._strategy is None:
-            self._strategy = self.make_strategy(
-                self.mode, self.info['storage_policy'])
+            self._strategy = self.make_strategy(self.mode)
         return self._strategy
 
     @property

@@ -208,11 +208,11 @@ class Versioning:
                         self.options.latest_hint_time,
                         self.options.latest_cache_time))
 
-    def strategy(self, environ, account, container, mode, policy_index):
+    def strategy(self, environ, account, container, mode):
         """Return the strategy of a container in a ``Mode``."""
         sites = self.options.sites
         rows = Rows(self._pipeline_final_app, self.logger, account, container,
-                    int(policy_index), environ.get('swift.trans_id'))
+                    environ.get('swift.trans_id'))
         return STRATEGIES[mode](rows, self.clock, sites.site,
                                 sites.site_preference, self.now,
                                 self.has_peers)

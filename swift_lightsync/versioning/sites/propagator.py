@@ -104,6 +104,7 @@ class VersionsPropagator(Daemon):
         self._app = SimpleNamespace(container_ring=self.ring,
                                     conn_timeout=self.options.conn_timeout,
                                     node_timeout=self.options.node_timeout)
+        self._replicas = Replicas(self._app, self.logger)
         self.peer_tasks, self.upkeep = self._tasks()
         self.lifecycle = Lifecycle(
             self.databases, self.strategy, self.source,
@@ -144,15 +145,10 @@ class VersionsPropagator(Daemon):
         """Return the strategy of the container of a ``Database``."""
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
         rows = Rows(self._app, self.logger, database.account,
-                    database.container, database.policy)
+                    database.container)
         return cls(rows, self._clock, self.sites.site,
                    self.sites.site_preference, time.time,
                    bool(self.peer_tasks))
-
-    def _replicas(self, database):
-        """Return the ``Replicas`` of the container of a ``Database``."""
-        return Replicas(self._app, self.logger,
-                        database.policy)
 
     def _place(self, database):
         """
