@@ -162,8 +162,8 @@ class DeletionsCase(ContainerCase):
 
     def life(self):
         """Return the container's life record."""
-        return self.ask.filter.strategy({}, 'a', 'c', Mode(self.mode),
-                                        0).life()
+        return self.ask.filter.strategy(
+            {}, 'a', 'c', Mode(self.mode)).life()
 
     def test_without_peers_there_is_no_life_record(self):
         self.ask('POST', 'c', ENABLE)
