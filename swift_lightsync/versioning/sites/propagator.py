@@ -86,8 +86,8 @@ class VersionsPropagator(Daemon):
         self.logger = logger or get_logger(conf, log_route=SECTION)
         self.sites = SiteOptions.from_conf(conf)
         self.options = PropagatorOptions.from_conf(conf)
-        self.ring = ring or Ring(conf.get('swift_dir', '/etc/swift'),
-                                 ring_name='container')
+        swift_dir = conf.get('swift_dir', '/etc/swift')
+        self.ring = ring or Ring(swift_dir, ring_name='container')
         self.recon_file = os.path.join(
             conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
         self._ips = whataremyips(
@@ -96,7 +96,7 @@ class VersionsPropagator(Daemon):
         # What it stamps nobody compares with a clock.
         self._clock = self.sites.clock(0)
         self.source = LocalData(swift or make_client(
-            conf.get('internal_client_conf_path'), SECTION))
+            conf.get('internal_client_conf_path'), SECTION, swift_dir))
         self.databases = Databases(
             conf.get('devices', '/srv/node'),
             config_true_value(conf.get('mount_check', 'true')),
