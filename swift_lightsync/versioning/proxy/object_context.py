@@ -197,37 +197,32 @@ class ObjectContext:
 
     def _latest_to_read(self, req):
         """
-        Find the latest version, and perhaps read its data on the way.
+        Find the latest version, and perhaps read its data on the way. The
+        rows are asked first, unless memcache may be trusted, and meanwhile
+        memcache, and then for the data that it names. The answer is what
+        the rows say.
 
         :returns: (the latest ``Entry`` or None, the response with its data or
             None if nobody has asked for it yet)
         """
-        hint = self.versioned.latest.hint(self.obj)
+        cache, latest = self.versioned.latest, None
+        if not cache.sure_seconds:
+            latest = self.strategy.begin_latest(self.obj)
+        hint = cache.hint(self.obj)
         if hint.is_sure and \
                 not config_true_value(req.headers.get('X-Newest')):
             return hint.entry, None
-        if hint.known and not _is_deleted(hint.entry):
-            return self._read_ahead(req, hint)
-        entry = self.strategy.latest(self.obj)
-        self.versioned.latest.keep(self.obj, entry, hint)
-        return entry, None
-
-    def _read_ahead(self, req, hint):
-        """
-        Ask for the data that the hint names while the rows are read. The
-        answer is what the rows say.
-
-        :returns: the same as ``_latest_to_read``
-        """
-        latest = self.strategy.begin_latest(self.obj)
-        resp, is_right = self.read(req, hint.entry), False
+        latest = latest or self.strategy.begin_latest(self.obj)
+        resp, is_right = None, False
         try:
+            if hint.known and not _is_deleted(hint.entry):
+                resp = self.read(req, hint.entry)
             entry = latest()
             is_right = hint.is_right(entry)
         finally:
-            if not is_right:
+            if resp is not None and not is_right:
                 spawn_n(_drop, resp)
-        self.versioned.latest.keep(self.obj, entry, hint)
+        cache.keep(self.obj, entry, hint)
         return entry, resp if is_right else None
 
     def _siblings(self, req, entry):

@@ -156,8 +156,7 @@ class SiteRequests:
             return None
         mode = info['sysmeta'].get(MODE)
         return versioned.make_strategy(
-            Mode(mode) if mode else self.filter.options.mode,
-            info['storage_policy'])
+            Mode(mode) if mode else self.filter.options.mode)
 
     def _versioned(self, env, account, container):
         req = internal(env, 'HEAD', path_of(account, container))

@@ -119,7 +119,7 @@ class LifeTask(Upkeep):
        container is deleted. (One that was sharded stays.)
 
     :param strategy: a function of a ``Database`` that returns its strategy
-    :param replicas: a function of a ``Database`` that returns ``Replicas``
+    :param replicas: ``Replicas``
     :param source: ``LocalData``
     :param peers: the names of all peers
     :param mode: of containers whose hidden one does not tell it
@@ -202,11 +202,10 @@ class LifeTask(Upkeep):
         # Who makes it again meanwhile does that at a later time.
         stamp = Timestamp(self._now()).internal
         place = database.account, database.hidden_container
-        replicas = self._replicas(database)
-        part, nodes = replicas.ring.get_nodes(*place)
+        part, nodes = self._replicas.ring.get_nodes(*place)
         for node in nodes:
-            answer = replicas.one(place, Request(names=(LIFE,), page=_LIVE),
-                                  node)
+            answer = self._replicas.one(
+                place, Request(names=(LIFE,), page=_LIVE), node)
             if answer is None or answer.page or answer.shards or \
                     answer.rows != (WireRow.of(life_row(life)),):
                 return False
@@ -228,7 +227,7 @@ class LifeTask(Upkeep):
             return
         place = database.account, database.container
         stamp = str(Stamp(life.stamp.ticks))
-        part, nodes = self._replicas(database).ring.get_nodes(*place)
+        part, nodes = self._replicas.ring.get_nodes(*place)
         # A deletion that is refused clears the metadata all the same.
         if any([self._is_used(node, part, place, stamp)
                 for node in nodes]) or not all([

@@ -47,6 +47,7 @@ SOURCE = 'SV'
 #: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
 PIPELINE = """
 [DEFAULT]
+swift_dir = %s
 [pipeline:main]
 pipeline = catch_errors cache proxy-server
 
@@ -66,18 +67,20 @@ class DataMissing(Exception):
     """No server gives the data now."""
 
 
-def make_client(path, name):
+def make_client(path, name, swift_dir):
     """
     Make the internal client that reads this site's data.
 
     :param path: of an internal client's conf; empty: a built-in one
     :param name: of this daemon, for logs
+    :param swift_dir: where the built-in one finds rings and memcache.conf
     :raises SystemExit: if it cannot be loaded
     """
     try:
-        return InternalClient(path or ConfigString(PIPELINE), name, TRIES,
-                              use_replication_network=True,
-                              global_conf={'log_name': name + '-ic'})
+        return InternalClient(
+            path or ConfigString(PIPELINE % swift_dir), name, TRIES,
+            use_replication_network=True,
+            global_conf={'log_name': name + '-ic'})
     except OSError as err:
         raise SystemExit('Unable to load the internal client from %s: %s' % (
             path or 'the built-in conf', err))
