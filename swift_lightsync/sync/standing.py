@@ -124,6 +124,7 @@ class StandingSets:
         """
         if self.beginning:
             self.known.keep(self.beginning, jobs)
+        self.known.forget_fingerprints()
 
     def ask(self) -> list[Job]:
         """

@@ -90,7 +90,7 @@ class Sync(Bench):
                 % devices, args.replicas <= devices)
         require('--replicators', ','.join(args.replicators),
                 'stock with --parity: the reconstructor',
-                not args.parity or args.replicators == ['stock'])
+                not args.parity or set(args.replicators) == {'stock'})
         unique = args.objects * args.nodes // args.replicas
         power = args.part_power or max(1, round(math.log2(
             max(1, unique) / OBJECTS_PER_PARTITION)))
