@@ -35,6 +35,7 @@ from swift_losf.upkeep.compaction_plan import Limits
 from swift_losf.upkeep.compactor import Compaction, Compactor
 from swift_losf.upkeep.lost_index import is_lost, set_damaged_aside
 from swift_losf.upkeep.pace import Rates
+from swift_losf.upkeep.partitions import tidy
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.standby import drop_index, is_writable_again
 from swift_losf.upkeep.sweeper import Sweeper
@@ -65,7 +66,7 @@ class Options:
     :param max_volume_size: bytes from which on a volume gets no more records
     :param mount_check: whether the device has to be mounted
     :param compact: CompactOptions
-    :param part_power: of the ring; None: it is not known
+    :param part_power: of the ring; None: what the index was told last
     """
     sweep_interval: float = 5.0
     sync_interval: float = 30.0
@@ -197,10 +198,12 @@ class IndexServer:
 
     def _tend(self, index, lock):
         """
-        Tend the ballasts and sync the index, until stop() or an unmount.
+        Tend the ballasts and the directories of partitions, and sync the
+        index, until stop() or an unmount.
         """
         interval = self.options.sync_interval
         synced = time.monotonic()
+        tidied_for = index.part_power.view
         while not self._stop.wait(min(TICK, interval)):
             if not lock.is_in_place():
                 logger.warning('%s is not there any more, the server ends',
@@ -208,7 +211,12 @@ class IndexServer:
                 return
             for ballast in lock.ballasts:
                 ballast.tend()
-            if time.monotonic() - synced >= interval:
+            is_due = time.monotonic() - synced >= interval
+            view = index.part_power.view
+            if view != tidied_for or is_due and not index.part_power.is_tidy:
+                tidied_for = view
+                tidy(lock.pinned, index, self._stop.is_set)
+            if is_due:
                 synced = time.monotonic()
                 index.sync()
 
@@ -261,8 +269,8 @@ def _parse(argv):
                         help='bytes from which on a volume gets no more '
                         'records')
     parser.add_argument('--part-power', type=int,
-                        help='of the ring: it tells the partitions of '
-                        'records when an index is made anew')
+                        help='of the ring; without it, that which the index '
+                        'was told last')
     parser.add_argument('--mount-check', action='store_true',
                         help='refuse a device path where nothing is mounted')
     for each in fields(CompactOptions):

@@ -257,7 +257,7 @@ class Compactor(threading.Thread):
             raise
 
     def _partition(self, found):
-        return self.index.reader.partition_of(found.header)
+        return self.index.part_power.key_partition_of(found.header)
 
     def _breathe(self, count):
         self._read += count

@@ -199,11 +199,11 @@ class Sweeper(threading.Thread):
         return True
 
     def _has_entry(self, fd, header, location):
-        reader = self.index.reader
         name = pread(fd, header.name_length, location.footer_offset)
         try:
-            return reader.find(reader.partition_of(header), header.hash,
-                               location, name.decode('ascii')) is not None
+            return self.index.reader.find(
+                self.index.part_power.key_partition_of(header), header.hash,
+                location, name.decode('ascii')) is not None
         except (FormatError, UnicodeDecodeError):
             # Of a record that does not verify: no recovery takes it.
             return False
