@@ -104,14 +104,13 @@ def info_of(environ, app, account, container):
         return dict(found, **{
             name: int(found.get(name) or 0)
             for name in ('storage_policy', 'object_count')})
+    # Another thread of the request may ask for the hidden one meanwhile.
     hidden = get_cache_key(account, hidden_container(container))
-    before = known.get(hidden)
-    known[hidden] = before or {'status': HTTP_OK}
-    try:
-        return get_container_info(environ, app, swift_source=SOURCE)
-    finally:
-        if not before:
-            known.pop(hidden, None)
+    cache = {hidden: {'status': HTTP_OK}, **known}
+    info = get_container_info(dict(environ, **{'swift.infocache': cache}),
+                              app, swift_source=SOURCE)
+    known.update((key, cache[key]) for key in cache if key != hidden)
+    return info
 
 
 def send_internal(app, req, method, path, headers=()):
