@@ -22,7 +22,7 @@ from swift_losf.convert.sides import Damaged, Side, place
 from swift_losf.format.name_code import supersedes
 
 #: files that are copied at a time: they share flushes of the disk
-WORKERS = 16
+WORKERS = 64
 
 
 @dataclass
@@ -74,6 +74,7 @@ class Converter:
 
     def finish(self) -> Tally:
         """Copy what is left, empty the source, and return what was done."""
+        self._target.settle()
         return self._run(self._move, self._source.partitions())
 
     def _run(self, convert: Callable[..., None], partitions: List[int]
@@ -124,6 +125,7 @@ class Converter:
     def _copy(self, partition: int, object_hash: str, name: str) -> bool:
         where = place(self._source.layout, partition, object_hash, name)
         try:
+            self._target.require_room()
             with self._source.open(where) as source:
                 self._target.write(where, source)
                 size = source.size

@@ -17,10 +17,12 @@ from typing import Any, Dict, Iterator, List
 from swift.common.utils import remove_directory, renamer
 from swift.obj import diskfile
 
+from swift_losf.convert.group_sync import GroupSync
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.diskfile.vfile_writer import BYTES_PER_SYNC
 from swift_losf.format.layout import ObjectPath
-from swift_losf.upkeep.recovery import invalidate
+from swift_losf.upkeep.partitions import invalidate
+from swift_losf.volumes.ballast import is_given_up
 
 #: bytes that are read and compared at a time
 CHUNK = 2 ** 20
@@ -97,6 +99,15 @@ class Side:
         """
         raise NotImplementedError
 
+    def require_room(self) -> None:
+        """
+        Check that there is more than what is kept for deletes.
+
+        :raises OSError: ENOSPC if there is not
+        """
+        if any(map(is_given_up, self.layout.ballasts)):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     def write(self, where: ObjectPath, source: Source) -> None:
         """
         Write a file, durably, and compare it with what it is copied from.
@@ -105,14 +116,16 @@ class Side:
         """
         raise NotImplementedError
 
+    def settle(self) -> None:
+        """Make what a run that was killed has written durable."""
+
     def remove(self, where: ObjectPath, names: List[str]) -> None:
         """Remove files of a hash, if they are there."""
         raise NotImplementedError
 
     def invalidate(self, where: ObjectPath) -> None:
         """Have the suffix of a hash hashed anew."""
-        invalidate(self.layout, where.partition,
-                   [int(str(where.suffix), 16)])
+        invalidate(self.layout, where.partition, [int(str(where.suffix), 16)])
 
 
 def place(layout: Any, partition: int, object_hash: str,
@@ -124,6 +137,10 @@ def place(layout: Any, partition: int, object_hash: str,
 
 class Files(Side):
     """Files and directories, as stock Swift keeps them."""
+
+    def __init__(self, layout: Any) -> None:
+        super().__init__(layout)
+        self._sync = GroupSync(layout.device_path)
 
     def _directory(self, where: ObjectPath) -> str:
         return os.path.join(self.layout.partition(where.partition),
@@ -161,16 +178,19 @@ class Files(Side):
                 file.flush()
                 diskfile.write_metadata(file.fileno(), source.metadata)
                 os.utime(file.fileno(), (source.written,) * 2)
-                os.fsync(file.fileno())
+                self._sync.sync()
                 with open(file.name, 'rb') as again:
                     source.require_same(_source(again.fileno()))
-                os.chmod(file.name, 0o600)
                 renamer(file.name, os.path.join(
-                    self._directory(where), str(where.name)))
+                    self._directory(where), str(where.name)), fsync=False)
             except BaseException:
                 with suppress(FileNotFoundError):
                     os.unlink(file.name)
                 raise
+        self._sync.sync()
+
+    def settle(self) -> None:
+        self._sync.sync()
 
     def remove(self, where: ObjectPath, names: List[str]) -> None:
         directory = self._directory(where)
@@ -239,9 +259,11 @@ class Volumes(Side):
         except OSError as err:
             raise Damaged(str(err)) from err
         with reader:
-            yield Source(lambda offset, length: _read(
-                reader, offset, length), reader.size, dict(reader.metadata),
-                reader.written / 1e9)
+            def read(offset: int, length: int) -> bytes:
+                reader.seek(offset)
+                return reader.read(length)
+            yield Source(read, reader.size, dict(reader.metadata),
+                         reader.written / 1e9)
 
     def write(self, where: ObjectPath, source: Source) -> None:
         # In a thread of its own, which may block.
@@ -274,8 +296,3 @@ def _call(function: Any, *args: Any) -> Any:
 
 def _hash(where: ObjectPath) -> bytes:
     return bytes.fromhex(str(where.object_hash))
-
-
-def _read(reader: VFileReader, offset: int, length: int) -> bytes:
-    reader.seek(offset)
-    return reader.read(length)

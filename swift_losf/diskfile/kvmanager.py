@@ -27,6 +27,7 @@ from swift_losf.diskfile.audit import Walk
 from swift_losf.diskfile.known_files import ListedSuffix, OneObject
 from swift_losf.diskfile.lookahead import Lookahead
 from swift_losf.diskfile.object_files import ObjectFiles
+from swift_losf.diskfile.refusal import refuse
 from swift_losf.diskfile.store import Store
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout, ObjectPath
@@ -44,8 +45,8 @@ class KVManager(diskfile.BaseDiskFileManager):
 
     :param conf: the configuration section of the daemon, a dict
     :param logger: a logger
-    :raises ValueError: if an option has a value that is not allowed, or if
-        the installed Swift lacks the patches
+    :raises ValueError: if an option has a value that is not allowed
+    :raises SystemExit: if the installed Swift lacks the patches
     """
 
     #: methods of Swift's manager that the patches of this distribution add
@@ -58,10 +59,8 @@ class KVManager(diskfile.BaseDiskFileManager):
         missing = [hook for hook in self.hooks
                    if not hasattr(diskfile.BaseDiskFileManager, hook)]
         if missing:
-            raise ValueError(
-                'Swift lacks what objects in volumes need (%s): apply the '
-                'patches with swift-lightsync-patch apply' %
-                ', '.join(missing))
+            refuse(logger, 'Swift lacks what objects in volumes need (%s): '
+                   'run swift-lightsync-patch apply' % ', '.join(missing))
         super().__init__(conf, logger)
         self.options = LosfOptions.from_conf(conf)
         self.use_splice = False

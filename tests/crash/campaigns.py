@@ -20,6 +20,8 @@ def main(prog, campaigns, rounds):
     parser.add_argument('--rounds', type=int, default=rounds)
     parser.add_argument('--stride', type=int, default=1,
                         help='of so many steps, one is tried')
+    parser.add_argument('--objects', type=int, default=2000,
+                        help='that are converted')
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='crash-') as root:
         print('%s: %s, and all holds' % (

@@ -19,6 +19,7 @@ from swift_losf.index.index_client import IndexClient
 from swift_losf.index.mover import Mover
 from swift_losf.upkeep import sweeper
 from tests.crash.campaigns import main
+from tests.crash.losf_conversions import conversions
 from tests.crash.losf_damage import bit_flips, older_indexes, torn_tails
 from tests.crash.losf_power import power_cuts
 from tests.crash.losf_steps import Steps, kill_other
@@ -190,4 +191,4 @@ if __name__ == '__main__':
         each.__name__.replace('_', '-'): in_world(each) for each in (
             killed_writers, killed_servers, killed_server_steps,
             killed_in_traffic, power_cuts, older_indexes, torn_tails,
-            bit_flips)}, rounds=20)
+            bit_flips, conversions)}, rounds=20)

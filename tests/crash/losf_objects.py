@@ -48,12 +48,12 @@ class Objects:
 
     :param root: the directory of the device
     :param send: takes (name, Version, whether it is acknowledged)
+    :param manager: the class of the diskfile manager
     """
 
-    def __init__(self, root, send):
+    def __init__(self, root, send, manager=KVDiskFileManager):
         self.device_path = os.path.join(root, DEVICE)
-        self.manager = KVDiskFileManager(
-            dict(CONF, devices=root), _SILENT)
+        self.manager = manager(dict(CONF, devices=root), _SILENT)
         self._send = send
         self._digests = {}
 

@@ -26,13 +26,14 @@ class Disk:
 
     :param path: where it is mounted
     :param image: of the file
+    :param size: of the image, bytes
     """
 
-    def __init__(self, path, image):
+    def __init__(self, path, image, size=IMAGE_SIZE):
         self.path = path
         self.image = image
         with open(image, 'wb') as sparse:
-            sparse.truncate(IMAGE_SIZE)
+            sparse.truncate(size)
         _run('mkfs.xfs', '-q', image)
         self.mount()
 
@@ -46,9 +47,9 @@ class Disk:
 
     @classmethod
     @contextmanager
-    def at(cls, path, directory):
+    def at(cls, path, directory, size=IMAGE_SIZE):
         """Yield one, whose image is in a directory; unmount it after."""
-        disk = cls(path, os.path.join(directory, 'image'))
+        disk = cls(path, os.path.join(directory, 'image'), size)
         try:
             yield disk
         finally:

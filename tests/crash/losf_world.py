@@ -20,6 +20,7 @@ import traceback
 from swift.common import utils
 
 from swift_losf.daemon import index_server as index_server
+from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.format.layout import Layout
 from tests.crash.losf_objects import DEVICE, VOLUME_SIZE, Objects
 
@@ -106,6 +107,9 @@ class World:
         self.server = None
         #: percent of a volume from which on it is compacted
         self.compact_garbage = '5'
+        self.volume_size = VOLUME_SIZE
+        #: of the diskfiles by which objects are changed and read
+        self.manager = KVDiskFileManager
         #: name -> a list of what may be seen: what was acknowledged last,
         #: then what was begun since; None: nothing
         self.allowed = {}
@@ -148,7 +152,7 @@ class World:
             os._exit(index_server.main([
                 '--device-path', self.layout.device_path, '--policy', '0',
                 '--sweep-interval', '0.02', '--sync-interval', '0.3',
-                '--max-volume-size', str(VOLUME_SIZE),
+                '--max-volume-size', str(self.volume_size),
                 '--compact-garbage', self.compact_garbage,
                 '--compact-reserve', '0',
                 '--compact-bandwidth', str(2 ** 40)]))
@@ -186,7 +190,10 @@ class World:
 
     def begin(self, work):
         """:returns: a Child that changes objects"""
-        return Child(lambda send: work(Objects(self.root, send)))
+        return Child(lambda send: work(self._objects(send)))
+
+    def _objects(self, send):
+        return Objects(self.root, send, self.manager)
 
     def note(self, name, version, acknowledged):
         if acknowledged:
@@ -202,7 +209,7 @@ class World:
         :param question: a function of Objects, run in a child
         :returns: what it returns
         """
-        child = Child(lambda send: send(question(Objects(self.root, None))))
+        child = Child(lambda send: send(question(self._objects(None))))
         answer = list(child.messages())
         if child.wait() or not answer:
             raise AssertionError('a child could not tell what is there')

@@ -46,6 +46,10 @@ OPS = {'get': ('read', 0), 'get-warm': ('read', 0), 'head': (None, 0),
        'put-over': ('write', 1), 'delete': ('delete', 2),
        'list': (None, None), 'audit': (None, None),
        **{op: (None, None) for op in CHURN}}
+#: what the objects are -> their sizes; those of fragments have 4 to 64 KiB
+SIZES = {'replicated': SMALL_SIZES, 'ec': 'u(4096,65536)B'}
+#: data and parity fragments, each on a device of its own
+DATA, PARITY = 4, 2
 #: of the objects that are there; the part after them is of new ones
 PARTS = 3
 CONTAINER = 'bench'
@@ -67,17 +71,19 @@ def _spec(root: str, backend: str, args: Any) -> ClusterSpec:
     servers['object-server']['object-losf'] = {
         'compact_garbage': args.compact_garbage}
     power = max(1, round(math.log2(objects / OBJECTS_PER_PARTITION)))
+    rows = {'replicated': (1, 0), 'ec': (DATA + PARITY, PARITY)}[args.policy]
     return ClusterSpec(
-        root=root, nodes=1, base_port=free_base_port(),
+        root=root, nodes=1, devices=rows[0], base_port=free_base_port(),
         replication_ports=False, replicator='stock', sync_method='ssync',
         disks='xfs', disk_size=SPARE + 2 * objects * 32 * KIB,
         options={**apart(root), **servers},
-        policies=(Policy(CONTAINER, 0, 1, power, kv=BACKENDS[backend]),))
+        policies=(Policy(CONTAINER, 0, rows[0], power, rows[1],
+                         kv=BACKENDS[backend]),))
 
 
 class Node(Site):
     """
-    One node with one device.
+    One node with one device, or with one for each fragment.
 
     :param args: of the command line
     :param throttle: limits the device; None: it is not limited
@@ -170,6 +176,9 @@ class Losf(Bench):
     name = 'losf'
     options = {
         'objects': (number(100), 20000, None, 'in the device of each backend'),
+        'policy': (lambda text: names(SIZES)(text)[0], 'replicated', None,
+                   'replicated; or ec: fragments of 4+2, the first of whose '
+                   'devices is measured'),
         'ops': (names(OPS), ','.join(op for op in OPS if op not in CHURN),
                 'NAME,…', 'what is measured'),
         'operations': (number(1), None, None, 'of each measurement; None: '
@@ -217,7 +226,8 @@ class Losf(Bench):
     def _write(self, node: Node) -> dict[str, Any]:
         result = self.play(node.name, 'data set', 0, workload.document(
             node.auth, CONTAINER, [Stage(
-                'data set', 'write', (1, self.args.objects), SMALL_SIZES,
+                'data set', 'write', (1, self.args.objects),
+                SIZES[self.args.policy],
                 2 * self.args.clients, self.args.objects)]))
         node.chill()
         return {'state': 'fresh', **node.space(),
@@ -277,8 +287,9 @@ class Losf(Bench):
                 CONTAINER, each) for each in range(first, first + count))))
         return workload.figures(self.play(
             node.name, op, run, workload.document(node.auth, CONTAINER, [
-                Stage(op, operation, (first, first + count - 1), SMALL_SIZES,
-                      args.clients, count, args.seconds)])), op)
+                Stage(op, operation, (first, first + count - 1),
+                      SIZES[args.policy], args.clients, count,
+                      args.seconds)])), op)
 
     def _audit(self, node: Node) -> dict[str, Any]:
         """Have the auditor for files of zero bytes walk over all objects."""

@@ -34,6 +34,7 @@ LENGTHS = (0, 1, 300, 65536, 262145, LONG)
 #: a process of its own that converts a device: its path
 CONVERT = """
 import logging, sys
+from swift_losf.convert import group_sync
 from swift_losf.convert.converter import Converter
 from swift_losf.convert.sides import Files, Volumes
 from swift_losf.diskfile.store import Store

@@ -2,12 +2,12 @@
 """Fragments in volumes, with real indexes. FORMAT.md, "Fragments"."""
 
 import shutil
+from contextlib import suppress
 from unittest import mock
 
 from swift.common.exceptions import DiskFileError, DiskFileNotExist
 from swift.common.storage_policy import ECStoragePolicy
 from swift.common.utils import Timestamp, md5
-from swift.obj import diskfile
 
 from swift_losf.diskfile.fragments import KVECDiskFileManager
 from swift_losf.errors import IndexUnavailable
@@ -32,10 +32,10 @@ def tearDownModule():
     KVTest.world.close()
 
 
-def ec_policy():
+def ec_policy(data=4, parity=2):
     return ECStoragePolicy(
         0, 'ec', is_default=True, ec_type='liberasurecode_rs_vand',
-        ec_ndata=4, ec_nparity=2,
+        ec_ndata=data, ec_nparity=parity,
         diskfile_module='egg:swift-lightsync#erasure_coding.kv')
 
 
@@ -49,16 +49,17 @@ class FragmentTest(KVTest):
         """Return a fragment archive of an object of one segment."""
         return self.policy.pyeclib_driver.encode(bytes_of(length))[index]
 
-    def put(self, index, timestamp, commit=True, length=100):
+    def put(self, index, timestamp, commit=True, length=100, manager=None):
         """Write a fragment archive, and return its diskfile."""
         data = self.fragment(index, length)
-        df = self.diskfile(frag_index=index)
+        df = self.diskfile(frag_index=index, manager=manager)
         with df.create() as writer:
             writer.write(data)
             writer.put({
                 'X-Timestamp': timestamp.internal,
                 'ETag': md5(data, usedforsecurity=False).hexdigest(),
                 'Content-Length': str(len(data)),
+                'Content-Type': 'text/plain',
                 'X-Object-Sysmeta-Ec-Etag': 'etag',
                 'X-Object-Sysmeta-Ec-Frag-Index': str(index)})
             if commit:
@@ -228,12 +229,36 @@ class TestRecovery(FragmentTest):
         self.assertEqual({None, 1, 4}, set(hashes[self.hash()[-3:]]))
 
 
-class TestRefusals(FragmentTest):
+class TestDamage(FragmentTest):
 
-    def test_a_swift_without_the_patch(self):
-        with mock.patch.object(diskfile.BaseDiskFileManager, 'rename_file',
-                               create=True):
-            del diskfile.BaseDiskFileManager.rename_file
-            with self.assertRaisesRegex(
-                    ValueError, 'rename_file.*swift-lightsync-patch'):
-                KVECDiskFileManager(self.conf(), self.logger)
+    def test_all_fragments_of_an_object_go_into_quarantine_with_one(self):
+        now = self.now()
+        for index in (1, 2):
+            self.put(index, now)
+        names = self.names()
+        self.overwrite(self.files()[names[0]], HEADER_LENGTH + 40, b'damage')
+        with suppress(DiskFileError):
+            self.data(frag_index=1)
+        self.assertEqual({}, self.files())
+        self.assertEqual(names, sorted(self.quarantined()))
+        hashes = self.manager.get_hashes('d1', PARTITION, [], self.policy)
+        self.assertNotIn(self.hash()[-3:], hashes)
+
+
+class TestTenAndFour(FragmentTest):
+
+    make_policy = staticmethod(lambda: ec_policy(10, 4))
+
+    def test_a_device_that_has_all_fragments_gives_and_counts_each(self):
+        now, before = self.now(), self.store().index.statistics()
+        for index in range(14):
+            self.put(index, now, length=LONG)
+        self.assertEqual(before.files + 14,
+                         self.store().index.statistics().files)
+        self.assertEqual(bytes_of(LONG), self.policy.pyeclib_driver.decode(
+            [self.data(frag_index=index) for index in range(4, 14)]))
+        for index in range(13):
+            self.diskfile().purge(now, index)
+        self.assertEqual([now.internal + '#13#d.data'], self.names())
+        wait_for(lambda: self.store().index.statistics().files
+                 == before.files + 1, 'what is purged is not counted')
