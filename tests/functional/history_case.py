@@ -33,6 +33,8 @@ class HistoryCase(unittest.TestCase):
         self.traffic = self.cluster.traffic(container, objects, seed)
         #: node -> Outages
         self.outages = {}
+        #: name of an object -> the nodes of its primary roles, by all rings
+        self.primaries = {}
         for name in self.traffic.names:
             self.traffic.ask('PUT', name)
         self.cluster.converge()
@@ -73,9 +75,16 @@ class HistoryCase(unittest.TestCase):
             stale, len(self.traffic.requests), self.traffic.counts()))
         return stale
 
+    def note_primaries(self):
+        """The ring is about to change: note who the primary roles are."""
+        for name in self.traffic.names:
+            self.primaries.setdefault(name, set()).add(
+                self.cluster.primary(self.traffic, name))
+
     def _judge(self, converged, name, bodies, metadata):
-        outages = self.outages.get(
-            self.cluster.primary(self.traffic, name), [])
+        self.note_primaries()
+        outages = [outage for node in self.primaries[name]
+                   for outage in self.outages.get(node, ())]
         of_bodies = judge(bodies, outages)
         # A POST that was failed over, or comes after that, may be on older
         # data than the newest: it is not seen until it is with these.

@@ -35,6 +35,22 @@ class ClusterObjects:
         """Go by the object ring as it is now."""
         self.ring = self.cluster.ring(int(self.policy))
 
+    def change_ring(self, *changes):
+        """
+        Change and rebalance the object ring of the policy.
+
+        :param changes: tuples of arguments of swift-ring-builder
+        """
+        builder = self.cluster.layout.builder(
+            self.cluster.spec.policy(int(self.policy)).ring_name)
+        for change in changes + (('rebalance', '--seed', '1', '--force'),):
+            # Its exit status 1 is a warning.
+            done = self.cluster.run(
+                ['swift-ring-builder', builder, *change], check=False)
+            if done.returncode not in (0, 1):
+                raise AssertionError(done.stdout)
+        self.reload_ring()
+
     def nodes(self, name):
         """Return the partition of an object, and its devices, by row."""
         return self.ring.get_nodes('a', 'c', name)

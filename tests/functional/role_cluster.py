@@ -13,11 +13,13 @@ from urllib.parse import urlsplit
 import swiftclient
 
 from swift_lightsync.proar.core.oplog import OVER
+from swift_lightsync.proar.lag import PATH, decode
 from swift_lightsync.proar.proxy.role_nodes import Roles
 from tests.functional.clusters import R3, object_servers, wait_for
 from tests.functional.errno_faults import Faults
 from tests.functional.history import Outage
 from tests.functional.objects import ClusterObjects
+from tests.functional.served import ask
 from tests.functional.traffic import Traffic
 from tests.unit.proar.logs import entries_of
 from tools.cluster import ClusterSpec, Policy
@@ -83,6 +85,27 @@ class RoleCluster:
             (url.hostname, url.port), '%s/%s' % (url.path, container),
             self._client.token, ['o%d' % each for each in range(objects)],
             seed)
+
+    def flush_memcache(self, traffic):
+        """Have memcached forget all; Traffic's token, too: it gets another.
+        """
+        with socket.create_connection(
+                (self.cluster.network.client_ip,
+                 self.cluster.spec.port('memcached')), timeout=60) as server:
+            server.sendall(b'flush_all\r\n')
+            server.recv(16)
+        traffic.token = self._client.get_auth()[1]
+
+    def has_one_ring(self):
+        """Whether the devices have the ring that is there, and know it."""
+        version = self.objects.ring.version
+        roles = [role for node in self.cluster.spec.node_numbers()
+                 for role in decode(ask(
+                     (self.cluster.node_ip(node), self.cluster.spec.port(
+                         OBJECT_SERVER, node)), 'GET', PATH).body).roles
+                 if role.policy == FAST.index]
+        return roles and all(role.ring == version and not role.others
+                             and not role.silent for role in roles)
 
     def roles(self, traffic, name):
         """:returns: the names of an object's devices, by their roles"""

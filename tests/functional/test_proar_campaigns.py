@@ -3,31 +3,39 @@
 Campaigns: clients of a few objects, amid whatever happens to a cluster.
 
 What is read is linearizable but for what PROTOCOL.md lists, all devices come
-to hold the same, and listings have each object once. ``SEEDS=30`` plays as
-many campaigns, ``FIRST_SEED=N SEEDS=1`` repeats one.
+to hold the same, and listings have each object once. Daemons are killed, disks
+fail, memcached is flushed; in each other campaign a ring is rolled out first,
+and in two of four the clocks of proxies differ. ``SEEDS=30`` plays as many
+campaigns, ``FIRST_SEED=N SEEDS=1`` repeats one.
 """
 
 import os
 import random
 import time
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.functional.clusters import wait_for
+from swift_lightsync.common.files import replace_file
+from tests.functional.clusters import play_round, wait_for
 from tests.functional.history_case import HistoryCase
 from tests.functional.role_cluster import (
     CONVERGER,
+    OPTIONS,
     PROXY,
     REPLICATION_SERVER,
     faulty,
 )
 from tests.functional.test_proar_errnos import ERRNOS, PLACES, fault_of
+from tools.cluster.conf import PIPELINE
 
 FIRST = int(os.environ.get('FIRST_SEED', 1000))
 SEEDS = int(os.environ.get('SEEDS', 30))
 OBJECTS = 6
-#: events of a campaign, and the longest that one lasts, in seconds
-EVENTS, LONGEST = 5, 2.0
+#: events of a campaign; the longest that one lasts, and by what the clocks of
+#: proxies may differ, in seconds
+EVENTS, LONGEST, SKEW = 5, 2.0, 0.1
+CLOCKS = 'call:tests.functional.skewed_clocks:filter_factory'
 CONTAINER_SERVER = 'container-server'
 
 
@@ -36,20 +44,56 @@ class TestCampaigns(HistoryCase):
     @classmethod
     def setUpClass(cls):
         cls.faults = cls.enterClassContext(faulty())
+        cls.spread = os.path.join(
+            cls.enterClassContext(TemporaryDirectory()), 'spread')
+        proxy = dict(OPTIONS[PROXY], **{
+            'pipeline:main': {'pipeline': PIPELINE.replace(
+                'gatekeeper', 'gatekeeper skewed')},
+            'filter:skewed': {'use': CLOCKS, 'spread': cls.spread}})
+        cls.fields = {'options': {**OPTIONS, PROXY: proxy}}
+        cls.set_clocks(0)
         super().setUpClass()
+
+    @classmethod
+    def set_clocks(cls, spread):
+        """Have two clocks of proxies differ by so many seconds, at most."""
+        replace_file(cls.spread, b'%g' % spread)
 
     def play(self, seed):
         """One campaign."""
         chance = random.Random(seed)
+        self.set_clocks(SKEW * (seed // 2 % 2))
         self.begin(OBJECTS, seed)
+        self.traffic.skew = SKEW * (seed // 2 % 2)
         events = (self.kill_server, self.kill_daemon, self.spoil_disk,
-                  self.kill_container_server)
+                  self.kill_container_server, self.flush_memcache)
         with self.clients():
+            if seed % 2:
+                self.roll_out()
             for _ in range(EVENTS):
                 time.sleep(chance.uniform(0, 1))
                 chance.choice(events)(chance)
+        if seed % 2:
+            # What was written before is not in the logs any more.
+            wait_for(self.has_replicated, 'the devices hold the same')
         self.judge()
         self.check_listing()
+
+    def roll_out(self):
+        """Take a device out of the ring, or take it in again."""
+        self.note_primaries()
+        device, = [each for each in self.cluster.objects.ring.devs
+                   if each['device'] == 'n4d1']
+        self.cluster.objects.change_ring(
+            ('set_weight', '/n4d1', '0' if device['weight'] else '100'))
+        wait_for(self.cluster.has_one_ring, 'the ring is everywhere')
+
+    def has_replicated(self):
+        play_round(self.cluster.cluster)
+        return not self.cluster.unequal()
+
+    def flush_memcache(self, _chance):
+        self.cluster.flush_memcache(self.traffic)
 
     def a_node(self, chance):
         return chance.choice(self.cluster.cluster.spec.node_numbers())

@@ -21,21 +21,6 @@ from tools.cluster import Policy
 
 class RingCase(SyncCase):
 
-    def change_ring(self, *changes):
-        """
-        Change and rebalance the object ring of the policy.
-
-        :param changes: tuples of arguments of swift-ring-builder
-        """
-        builder = self.cluster.layout.builder(
-            self.cluster.spec.policy(self.policy).ring_name)
-        for change in changes + (('rebalance', '--seed', '1', '--force'),):
-            # Its exit status 1 is a warning.
-            done = self.cluster.run(
-                ['swift-ring-builder', builder, *change], check=False)
-            self.assertIn(done.returncode, (0, 1), done.stdout)
-        self.objects.reload_ring()
-
     def assert_nothing_lost(self):
         """What was acknowledged is on a quorum of devices, any of them."""
         for name in self.acknowledged.newest:
@@ -92,7 +77,7 @@ class TestRingChanges(RingCase):
                 for node in self.cluster.spec.node_numbers()]
             wait_for(lambda: len(gate.waiting()) == len(passes),
                      'every pass is held up')
-            self.change_ring(*changes)
+            self.objects.change_ring(*changes)
             gate.open()
             logs = [each.wait() for each in passes]
         self.assertIn('Ring change detected', ''.join(logs))
@@ -111,7 +96,7 @@ class TestRingChanges(RingCase):
         self.assertFalse(self.objects.partitions('n3d1'))
         # Its weight comes back, and so does what it held.
         self.write()
-        self.change_ring(('set_weight', '/n3d1', '100'))
+        self.objects.change_ring(('set_weight', '/n3d1', '100'))
         self.settle(3)
         self.assertTrue(self.objects.partitions('n3d1'))
 
@@ -139,7 +124,7 @@ class TestFractionalReplicas(RingCase):
     def test_half_of_the_partitions_have_a_replica_less(self):
         self.acknowledged.put_everywhere(self.names)
         self.converge(1)
-        self.change_ring(('set_replicas', '2.5'))
+        self.objects.change_ring(('set_replicas', '2.5'))
         self.settle(2)
         counts = [len(self.objects.ring.get_part_nodes(partition))
                   for partition in range(32)]

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import md5
 
 from tests.functional.history import UNKNOWN, Operation, Value
@@ -107,6 +107,8 @@ class Traffic:
         self.names = list(names)
         self.seed = seed
         self.requests = []
+        #: seconds by which the clocks of proxies may differ
+        self.skew = 0.0
         self._stop = threading.Event()
 
     @contextmanager
@@ -184,11 +186,17 @@ class Traffic:
         """
         Yield each object's name, and Operations: a list of those on its body,
         a list of those on its metadata.
+
+        A write may be older than one that was answered before, by what the
+        clocks of proxies differ.
         """
         for name in self.names:
             mine = [each for each in self.requests if each.name == name]
-            yield (name, list(filter(None, map(Request.of_body, mine))),
-                   list(filter(None, map(Request.of_metadata, mine))))
+            yield (name, *([
+                replace(each, invoked=each.invoked
+                        - self.skew * each.is_write)
+                for each in map(register, mine) if each]
+                for register in (Request.of_body, Request.of_metadata)))
 
 
 def _read(verb, answer):
