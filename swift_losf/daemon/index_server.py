@@ -39,10 +39,14 @@ from swift_losf.upkeep.partitions import tidy
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.standby import drop_index, is_writable_again
 from swift_losf.upkeep.sweeper import Sweeper
+from swift_losf.volumes.ballast import PLENTY
 from swift_losf.volumes.space import FilesystemError, part_of
 
 #: seconds between two looks at the device: whether it is there, what is left
 TICK = 1.0
+#: a disk is nearly full with fewer parts of it free: more than Swift's default
+#: fallocate_reserve, so that deletes help against it
+SCARCE = 4
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +84,8 @@ class Options:
         compact = self.compact
         return Compaction(
             Limits(compact.garbage / 100, compact.extents,
-                   part_of(disk, compact.reserve)),
+                   part_of(disk, compact.reserve),
+                   scarce=SCARCE * part_of(disk, sys.maxsize)),
             Rates(compact.bandwidth, compact.idle_bandwidth),
             self.sweep_interval, part_of(disk, self.max_volume_size))
 
@@ -153,7 +158,7 @@ class IndexServer:
                     lock.pinned.device_path)
                 sweeper = Sweeper(
                     lock.pinned, index, self.options.sweep_interval,
-                    self.fail, compaction.room)
+                    self.fail, max(compaction.room, 2 * PLENTY.bytes))
                 compactor = Compactor(lock.pinned, index, compaction,
                                       self.fail, self.service.is_busy)
                 for each in (sweeper, compactor):

@@ -17,7 +17,6 @@ from swift_losf.format.header import (
     VolumeHeader,
     aligned,
 )
-from swift_losf.volumes.space import part_of
 from swift_losf.volumes.volume import read_header
 
 #: the most buffers of one pwritev
@@ -26,8 +25,8 @@ _BUFFERS = 1024
 #: overwrites them is synced with one flush of the disk: neither the size of
 #: the file nor its extents change.
 CHUNK = 2 ** 20
-#: but only while the disk has so many bytes left, or a 256th of them
-ROOM = 256 * 2 ** 20
+#: but only while the disk has so many bytes left
+ROOM = 128 * 2 ** 20
 
 
 def _make_directories(layout):
@@ -143,7 +142,7 @@ class WritableVolume:
 
     def _has_room(self):
         disk = os.fstatvfs(self.fd)
-        return disk.f_bavail * disk.f_frsize >= part_of(self.fd, ROOM)
+        return disk.f_bavail * disk.f_frsize >= ROOM
 
     def write_at(self, buffers, offset):
         """

@@ -69,8 +69,7 @@ class TestLayingOut(VolumeTest):
         self.assertEqual(1, len(self.found()))
 
     def test_nothing_is_laid_out_where_there_is_little_room(self):
-        with mock.patch('swift_losf.volumes.writable.part_of',
-                        return_value=2 ** 63):
+        with mock.patch('swift_losf.volumes.writable.ROOM', 2 ** 63):
             self.put(1, b'x' * 5000).done()
         self.assertLess(self.size(), 3 * 5000)
 

@@ -169,7 +169,7 @@ class AppenderTest(VolumeTest):
         super().setUp()
         self.disk = self.disk_class()
         # Nothing is laid out: test_laying_out.py has that.
-        for name, value in ('os', self.disk), ('part_of', lambda *_: 2 ** 63):
+        for name, value in ('os', self.disk), ('ROOM', 2 ** 63):
             patched = mock.patch('swift_losf.volumes.writable.' + name, value)
             patched.start()
             self.addCleanup(patched.stop)
