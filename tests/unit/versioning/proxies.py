@@ -38,7 +38,7 @@ from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.proxy import middleware
 from tests.unit.sync.fixtures import CapturingLogger
-from tests.unit.versioning.fakes import MemoryRows
+from tests.unit.versioning.memory import MemoryRows
 
 START = 1700000000.0
 KEPT = ('content-type', 'x-delete-at', 'x-object-manifest')

@@ -21,13 +21,11 @@ from swift_lightsync.versioning.strategies.strategy import (
     ReadRepair,
     WriteRepair,
 )
-from tests.unit.versioning.fakes import (
-    NOW,
-    SITES,
+from tests.unit.versioning.fakes import NOW, SITES, no_data
+from tests.unit.versioning.memory import (
     MemoryReplica,
     MemoryReplicas,
     MemoryRows,
-    no_data,
 )
 
 OBJECT = 'o'

@@ -5,8 +5,7 @@ import os
 from dataclasses import replace
 from unittest import mock
 
-from swift.common.internal_client import UnexpectedResponse
-from swift.common.swob import HTTPServiceUnavailable
+from swift.common.header_key_dict import HeaderKeyDict
 from swift.common.utils import Timestamp
 from swift.container.backend import ContainerBroker
 
@@ -27,7 +26,6 @@ from swift_lightsync.versioning.server.row_table import MODE, record_of
 from swift_lightsync.versioning.sites import database as database_module
 from swift_lightsync.versioning.sites import databases, directories
 from swift_lightsync.versioning.sites.databases import Databases
-from swift_lightsync.versioning.sites.local_data import LocalData
 from tests.unit.sync.fixtures import SwiftTestCase
 
 ACCOUNT, SHARDS = 'a', '.shards_a'
@@ -41,15 +39,13 @@ class TestDatabases(SwiftTestCase):
         self.metadata = {}
         self.asked = []
         self.databases = Databases(
-            self.devices_dir, False, 'rome', self.logger,
-            LocalData(self).mode_of)
+            self.devices_dir, False, 'rome', self.logger, self.mode_of)
 
-    def get_container_metadata(self, account, container, **kwargs):
-        """What an internal client says."""
+    def mode_of(self, account, container):
+        """What ``LocalData`` says."""
         self.asked.append((account, container))
-        if self.metadata is None:
-            raise UnexpectedResponse('503', HTTPServiceUnavailable())
-        return {name.lower(): value for name, value in self.metadata.items()}
+        return self.metadata if self.metadata is None \
+            else HeaderKeyDict(self.metadata).get(MODE, '')
 
     def make(self, account, container, **metadata):
         broker, _ = ContainerBroker.create_broker(
@@ -247,7 +243,7 @@ class TestDatabases(SwiftTestCase):
             self.databases.refresh()
             self.assertNotEqual(before, self.databases.state(directory))
         again = Databases(self.devices_dir, False, 'rome', self.logger,
-                          LocalData(self).mode_of)
+                          self.mode_of)
         again.scan()
         (_, stored), = again
         self.assertEqual([1, 1, 1, -1], [

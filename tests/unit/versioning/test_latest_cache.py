@@ -8,7 +8,7 @@ from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.proxy.latest_cache import LatestCache
-from tests.unit.versioning.fakes import MemoryCache
+from tests.unit.versioning.memory import MemoryCache
 
 T = 170000000000000
 KEY, VALUE_KEY = 'site-versions/a/c/o', 'site-versions-latest/a/c/o'

@@ -22,7 +22,7 @@ from tests.unit.versioning.container_case import (
     SUSPEND,
     ContainerCase,
 )
-from tests.unit.versioning.fakes import MemoryRows
+from tests.unit.versioning.memory import MemoryRows
 from tests.unit.versioning.proxies import Pipeline
 
 

@@ -16,7 +16,7 @@ from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
 from swift_lightsync.versioning.data.object_data import DELETE_AT
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
-from tests.unit.versioning.fakes import MemoryRows
+from tests.unit.versioning.memory import MemoryRows
 from tests.unit.versioning.object_case import ObjectCase
 from tests.unit.versioning.strategy_case import of_both_modes
 

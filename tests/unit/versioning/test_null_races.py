@@ -18,9 +18,8 @@ from swift_lightsync.versioning.core.stamp import SiteClock
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.strategies.strategy import WriteRepair
-from tests.unit.versioning.fakes import (
-    NOW,
-    SITES,
+from tests.unit.versioning.fakes import NOW, SITES
+from tests.unit.versioning.memory import (
     MemoryReplica,
     MemoryReplicas,
     MemoryRows,

@@ -18,7 +18,8 @@ from swift_lightsync.versioning.core.stamp import SiteClock, Stamp, offset_of
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.strategies.strategy import WriteRepair
-from tests.unit.versioning.fakes import NOW, SITES, MemoryRows, no_data
+from tests.unit.versioning.fakes import NOW, SITES, no_data
+from tests.unit.versioning.memory import MemoryRows
 
 OBJECT = 'o'
 

@@ -9,7 +9,7 @@ from swift.common.exceptions import ChunkReadTimeout, ShortReadError
 
 from swift_lightsync.versioning.proxy import middleware, object_context
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
-from tests.unit.versioning.fakes import MemoryCache, MemoryRows
+from tests.unit.versioning.memory import MemoryCache, MemoryRows
 from tests.unit.versioning.object_case import ObjectCase
 from tests.unit.versioning.strategy_case import of_both_modes
 
