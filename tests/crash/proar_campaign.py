@@ -121,7 +121,7 @@ def power_cut_in_traffic(root, args):
             cut(world, disk, children)
             for partition in partitions:
                 world.check(partition)
-                # A segment has five records here: the disk would be full.
+                # A segment has five records here: they would be many.
                 world.ask(lambda server: server.compact(partition, 10 ** 6))
     return sum(map(len, world.told['acknowledged'].values()))
 

@@ -19,15 +19,16 @@ from swift_lightsync.proar.converger.carrying import carry_along
 from swift_lightsync.proar.converger.followed_log import FollowedLog
 from swift_lightsync.proar.core.oplog import OVER, State
 from swift_lightsync.proar.core.pushes import Mark
-from swift_lightsync.proar.log import segment_source, segment_writer
+from swift_lightsync.proar.log import segment, segment_source, segment_writer
 from swift_lightsync.proar.log.segment import logs_path
 from swift_lightsync.proar.names import SLOT_HEADER
 from tests.crash.losf_world import Child
 from tests.unit.sync.fixtures import CapturingLogger
 
 DEVICE = 'd1'
-#: records of a segment, so that a few writes need several
-FEW = 5
+#: records of a segment, so that a few writes need several, and its bytes, so
+#: that a campaign does not fill its disk
+FEW, SMALL = 5, 4096
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Server:
     def __init__(self, root, send=lambda told: None):
         for module in segment_source, segment_writer:
             module.CAPACITY, module.HEADROOM = FEW, 2
+        segment.SEGMENT = SMALL
         self.path = os.path.join(root, DEVICE)
         self._send = send
         self._app = ObjectController(

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """``bench proar``: primary-role writes against writes to a quorum."""
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import product
 from math import sqrt
 from statistics import pstdev
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
+from cosbench.measure.result import Result
 from tools.benchmarks import record, request_log, workload
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import cpu_of
@@ -25,6 +27,8 @@ from tools.benchmarks.workload import Stage
 from tools.cluster import commands
 
 SLOW, DEAD = ' slow disk', ' dead disk'
+#: the part of a measurement whose writes converge when all are made
+BACKLOG = 'backlog'
 
 
 class Mode(NamedTuple):
@@ -87,7 +91,10 @@ class Proar(Bench):
                Metric('lag_p99_s', 'lag p99, s', 2),
                Metric('cpu_ms', 'CPU ms/write', 1),
                Metric('converger_cpu_ms', 'converger ms/write', 2, False),
-               Metric('flushes', 'flushes/copy', 2, False))
+               Metric('flushes', 'flushes/copy', 2, False),
+               Metric('converged_per_s', 'converged/s', 0, False),
+               Metric('converged_per_core_s',
+                      "converged/s of a converger's core", 0, False))
 
     def measure(self, stack: Any) -> None:
         commands.need_root('bench proar')
@@ -104,8 +111,11 @@ class Proar(Bench):
                     'warm-up', trio.client_command)
             trio.forget()
         for run, (size, half), name in self.turns(
-                product(args.sizes, ('paced', 'loaded')), args.modes):
+                product(args.sizes, ('paced', 'loaded', BACKLOG)),
+                args.modes):
             mode = MODES[name]
+            if half == BACKLOG and (mode.site != 'proar' or mode.suffix):
+                continue
             case = '%s %s%s' % (size_text(size), half, mode.suffix)
             self.attempt(mode.contestant, case, run, lambda: self._measure(
                 trios[mode.site], mode, size, self._stage(case, size, half),
@@ -115,7 +125,7 @@ class Proar(Bench):
         args = self.args
         least = dict(seconds=args.seconds, total=args.requests,
                      total_bytes=max(4 * size, args.budget * MIB))
-        if half == 'loaded':
+        if half != 'paced':
             return Stage(case, 'write', (1, 10 ** 6), 'c(%d)B' % size,
                          args.clients, **least)
         # Time to converge: the next write does not meet the one before.
@@ -130,22 +140,11 @@ class Proar(Bench):
         """Return the figures of writes, of their convergence included."""
         begins = [request_log.position(log) for log in trio.logs]
         before = cpu_of(trio.cluster)
-        trio.limit(self.args.slow_iops * mode.is_slow)
-        trio.hide_disk(mode.is_dead)
-        try:
-            result = self.play(
-                mode.contestant, stage.name, run, workload.document(
-                    trio.auth, '%s-%s-%d-' % (
-                        mode.contestant, stage.name, run), [stage],
-                    SITES[mode.site][mode.policy].name),
-                trio.client_command)
-            found, lacking = trio.converged(
-                mode.policy, REPLICAS - mode.is_dead)
-        finally:
-            trio.limit(0)
-            trio.hide_disk(False)
+        result, seconds, found, lacking = self._converged(
+            trio, mode, stage, run)
         cpu = {name: used - before.get(name, 0)
                for name, used in cpu_of(trio.cluster).items()}
+        converging = cpu.get('object-converger', 0)
         figures = workload.figures(result, stage.name)
         counted = sum((request_log.since(log, begin)
                        for log, begin in zip(trio.logs, begins)), Counter())
@@ -164,16 +163,52 @@ class Proar(Bench):
                 'size': size, 'incomplete': lacking,
                 'flushes': counted['FLUSH'] / counted['PUT']
                 if counted['FLUSH'] else None,
-                'converger_cpu_ms': cpu.get('object-converger', 0) * 1000 /
+                'converger_cpu_ms': converging * 1000 /
                 figures['operations'],
+                **(rates(figures['operations'], seconds, converging)
+                   if BACKLOG in stage.name else {}),
                 'lag_p50_s': percentile(found or [0], 50),
                 'lag_p99_s': percentile(found or [0], 99),
                 'cpu_ms': sum(cpu.values()) * 1000 / figures['operations'],
                 'cpu_of': cpu, 'per_device': dict(per_device)}
 
+    def _converged(self, trio: Trio, mode: Mode, stage: Stage, run: int
+                   ) -> tuple[Result, float, list[float], int]:
+        """
+        Write, and wait for convergence.
+
+        :returns: what the client tells, the seconds from its end on, and as
+            ``Trio.converged``
+        """
+        trio.limit(self.args.slow_iops * mode.is_slow)
+        trio.hide_disk(mode.is_dead)
+        try:
+            with trio.convergers_stand(BACKLOG in stage.name):
+                result = self.play(
+                    mode.contestant, stage.name, run, workload.document(
+                        trio.auth, '%s-%s-%d-' % (
+                            mode.contestant, stage.name, run), [stage],
+                        SITES[mode.site][mode.policy].name),
+                    trio.client_command)
+            began = time.monotonic()
+            found, lacking = trio.converged(
+                mode.policy, REPLICAS - mode.is_dead)
+        finally:
+            trio.limit(0)
+            trio.hide_disk(False)
+        return result, time.monotonic() - began, found, lacking
+
     def tables(self) -> Iterator[str]:
         yield from super().tables()
         yield balance_table(self.records)
+
+
+def rates(operations: int, seconds: float,
+          cpu_seconds: float) -> dict[str, Optional[float]]:
+    """Return how fast a backlog of so many writes has converged."""
+    return {'converged_per_s': operations / seconds,
+            'converged_per_core_s': operations / cpu_seconds
+            if cpu_seconds else None}
 
 
 def balance(requests: int,

@@ -2,9 +2,11 @@
 """The clusters that ``bench proar`` writes to, and what bounds writes."""
 
 import os
+import signal
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -150,6 +152,20 @@ class Trio(Site):
         elif self._is_hidden and not is_hidden:
             commands.run(['umount', path])
         self._is_hidden = is_hidden
+
+    @contextmanager
+    def convergers_stand(self, are_stopped: bool) -> Iterator[None]:
+        """In the context, the convergers do nothing, if so asked."""
+        pids = [pid for node in self.cluster.spec.node_numbers()
+                for pid in self.cluster.pids(node, 'object-converger')
+                ] if are_stopped else []
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
 
     def recover(self, policy: int | None) -> None:
         """

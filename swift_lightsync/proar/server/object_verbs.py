@@ -154,14 +154,15 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         kind = request.headers.get(FAILOVER_HEADER)
         fence = Fence(path, policy, ring, entry.partition, entry.path_hash,
                       self.logger) if kind else None
-        self._refuse_ring(request, path, policy, entry.path_hash,
+        standing = self._standings(path, policy).read()
+        self._refuse_ring(request, path, policy, entry.path_hash, standing,
                           kind is None)
         serving = copy.copy(self)
         serving._role_write = RoleWrite(
             request, device, kind in (None, ALONE), log, entry, fence,
             request.method == 'DELETE' and kind is None
-            and not self._obstacle(policy, path, (entry.partition,
-                                                  entry.slot)))
+            and not self._obstacle(policy, path, (
+                entry.partition, entry.slot), standing))
         return serving
 
     def _last_partition(self, policy):
@@ -210,7 +211,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         return WriteThrough(
             Source(self._diskfile_router[policy], write.device, policy),
             ring, entry.slot, entry.partition, entry.path_hash,
-            self.conn_timeout, self.node_timeout, self.logger).make_quorum
+            self.conn_timeout, self.node_timeout, self._quiet).make_quorum
 
     def _begin(self, write):
         """

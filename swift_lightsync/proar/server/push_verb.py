@@ -7,6 +7,7 @@ is made by Swift's own PUT, POST or DELETE, with the object's own X-Timestamp.
 PROTOCOL.md, "A push of many".
 """
 
+from typing import List
 from urllib.parse import quote
 
 from swift.common.base_storage_server import timing_stats
@@ -14,7 +15,11 @@ from swift.common.concurrency import GreenPool, Semaphore, Timeout
 from swift.common.constraints import valid_timestamp
 from swift.common.exceptions import DiskFileCollision
 from swift.common.header_key_dict import HeaderKeyDict
-from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
+from swift.common.http import (
+    HTTP_CONFLICT,
+    HTTP_NOT_FOUND,
+    is_server_error,
+)
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.swob import (
     HTTPAccepted,
@@ -100,16 +105,29 @@ class PushVerb(VouchingVerbs):
             with self._pushes.admitted():
                 objects = decode_push(read_body(
                     request, length, self.client_timeout))
-                pool = GreenPool(AT_ONCE)
-                answers = list(pool.imap(
-                    lambda each: self._take(request, device, policy, each),
-                    objects))
+                answers = self._take_all(request, device, policy, objects)
         except NotAdmitted as err:
             return HTTPServiceUnavailable(request=request, body=str(err))
         except PushError as err:
             return HTTPBadRequest(request=request, body=str(err))
         return Response(request=request, body=encode_answers(answers),
                         content_type='application/json')
+
+    def _take_all(self, request, device, policy, objects):
+        """
+        Return Answers to all objects, those of a disk that fails to all that
+        come after: a converger waits then, whatever the rest would give.
+        """
+        broken: List[Answer] = []
+
+        def take(sent):
+            if broken:
+                return broken
+            answers = self._take(request, device, policy, sent)
+            if is_server_error(answers[-1].status):
+                broken[:] = answers[-1:]
+            return answers
+        return list(GreenPool(AT_ONCE).imap(take, objects))
 
     def _take(self, request, device, policy, sent):
         """Make the changes of an object; return an Answer to each tried."""
@@ -143,9 +161,12 @@ class PushVerb(VouchingVerbs):
             return answer
         except DiskFileCollision:
             return HTTPForbidden(request=request)
-        except (Exception, Timeout):
-            self.logger.exception('ERROR __call__ error with %s %s',
-                                  request.method, request.path)
+        except (Exception, Timeout) as err:
+            # What ails a disk ails all objects of a push.
+            self._quiet.exception_of(
+                ('push', request.path.split('/')[1], type(err)),
+                'ERROR __call__ error with %s %s', request.method,
+                request.path)
             return HTTPInternalServerError(request=request)
 
     def _keep_row(self, request):

@@ -27,6 +27,9 @@ from swift_lightsync.proar.core.row import Row
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.troubles import TroubleCounter
 
+#: seconds in which a majority answers; and, if it has not once, for which all
+#: are asked at the same time
+PATIENCE, SUSPICION = 0.1, 60.0
 #: of the WSGI environment: the Logged of a request
 LOGGED = 'swift.proar.logged'
 
@@ -55,6 +58,8 @@ class _Updates:
     :param kept: of those, how many have to be asked again
     :param ended: sent to when a majority has acknowledged, or nothing more
         is awaited
+    :param begun: how many have come to their turn
+    :param more: sent to when more than a majority is to be asked
     """
     headers: Any
     count: int
@@ -62,16 +67,54 @@ class _Updates:
     over: int = 0
     kept: int = 0
     ended: Any = field(default_factory=Event)
+    begun: int = 0
+    more: Any = field(default_factory=Event)
 
     @property
     def is_durable(self):
         """Whether a majority has acknowledged."""
         return self.over - self.kept > self.count // 2
 
+    def has_turn(self):
+        """Return whether another one of a majority is to be asked."""
+        self.begun += 1
+        return self.begun <= self.count // 2 + 1
+
+    def ask_more(self):
+        """Have those asked whose turn had not come."""
+        if not self.more.ready():
+            self.more.send()
+
     def end(self):
         """Have who waits go on."""
+        self.ask_more()
         if not self.ended.ready():
             self.ended.send()
+
+
+class Turns:
+    """
+    Who is asked first: a majority, while it answers at once.
+
+    The others are asked when the client has its answer, which need not wait
+    for the processors that they take.
+    """
+
+    def __init__(self):
+        self._all_until = 0.0
+
+    def wait(self, updates):
+        """
+        Return when one is to be asked.
+
+        :param updates: _Updates that it is one of
+        """
+        if updates.has_turn() or time.monotonic() < self._all_until:
+            return
+        with Timeout(PATIENCE, False):
+            updates.more.wait()
+        if not updates.more.ready():
+            self._all_until = time.monotonic() + SUSPICION
 
 
 class RowUpdates(ObjectController):
@@ -87,6 +130,7 @@ class RowUpdates(ObjectController):
         super().setup(conf)
         self._troubles = TroubleCounter(conf, self.logger)
         self._updates = {}
+        self._turns = Turns()
         for policy in POLICIES:
             manager = self._diskfile_router[policy]
             manager.pickle_async_update = partial(
@@ -181,6 +225,8 @@ class RowUpdates(ObjectController):
                                  contdevice, headers_out, *args), kwargs))
             return
         updates = self._updates.get(id(headers_out))
+        if updates:
+            self._turns.wait(updates)
         try:
             super().async_update(op, account, container, obj, host, partition,
                                  contdevice, headers_out, *args, **kwargs)
@@ -194,6 +240,8 @@ class RowUpdates(ObjectController):
 
     def _end_one(self, updates):
         updates.over += 1
+        if updates.kept:
+            updates.ask_more()
         if updates.is_durable or updates.over == updates.count:
             updates.end()
         if updates.over == updates.count:

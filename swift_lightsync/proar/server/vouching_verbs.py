@@ -87,7 +87,8 @@ class VouchingVerbs(ObjectController):
         :param request: PROAR of one of QUESTIONS
         :returns: 200 with an answer, or 204; 400 for what is no message, 408
             for a body that does not come in time, 411 and 413 for a length
-            that is missing or too large, 507 if the device is not mounted
+            that is missing or too large, 507 if the device is not mounted or
+            cannot note it
         """
         take = self._take_news if request.path == '/' + MISSED_PATH else \
             self._take_question
@@ -118,8 +119,16 @@ class VouchingVerbs(ObjectController):
         if not path:
             return HTTPInsufficientStorage(drive=news.device,
                                            request=request)
-        tpool.execute(self._standings(path, policy).miss,
-                      (news.partition, news.slot))
+        try:
+            tpool.execute(self._standings(path, policy).miss,
+                          (news.partition, news.slot))
+        except OSError as err:
+            # Who tells of the write waits until its promise has ended.
+            self._quiet.error_of(
+                (path, err.errno), 'Unable to note what %s misses: %s', path,
+                err)
+            return HTTPInsufficientStorage(drive=news.device,
+                                           request=request)
         return HTTPNoContent(request=request)
 
     def _policy(self, request, index):
@@ -156,24 +165,24 @@ class VouchingVerbs(ObjectController):
         path = self._diskfile_router[policy].get_dev_path(device)
         if not path:
             return answer(request)  # 507, by stock Swift
+        standing = self._standings(path, policy).read()
         headers = self._other_roles(request, policy, path, hash_path(
-            account, container, obj, raw_digest=True))
+            account, container, obj, raw_digest=True), standing)
         if SLOT_HEADER in request.headers:
             self._refuse_behind(request, path, device, policy, (
                 number(request, 'partition', partition, MAX_PARTITION),
                 number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
-                       NO_SLOT - 1)), headers)
+                       NO_SLOT - 1)), standing, headers)
         response = settled(answer, request)
         response.headers.update(headers)
         return response
 
-    def _other_roles(self, request, policy, path, path_hash):
+    def _other_roles(self, request, policy, path, path_hash, standing):
         """Return the header that names roles of rings unknown to a proxy."""
         ring = self._ring(policy)
         if ring is None:
             return {}
         versions = versions_of(request.headers[RING_HEADER])
-        standing = self._standings(path, policy).read()
         own = version_of(ring, policy)
         if any(is_newer(each, own) for each in versions) and \
                 ring.has_changed():
@@ -204,10 +213,10 @@ class VouchingVerbs(ObjectController):
             # Reads ask all until they are asked for another reason.
             self.logger.debug('Unable to write %s: %s', uses.path, err)
 
-    def _refuse_behind(self, request, path, device, policy, place, headers):
-        obstacle = self._obstacle(policy, path, place)
-        if not obstacle and headers:
-            obstacle = 'the rings differ'
+    def _refuse_behind(self, request, path, device, policy, place, standing,
+                       headers):
+        obstacle = self._obstacle(policy, path, place, standing) or \
+            headers and 'the rings differ'
         if obstacle:
             self.logger.increment('proar.refused.behind.%s' % device)
             raise HTTPServiceUnavailable(
@@ -215,12 +224,10 @@ class VouchingVerbs(ObjectController):
                     headers, **{REFUSED_HEADER: BEHIND}),
                 body='Others have to be asked: %s' % obstacle)
 
-    def _obstacle(self, policy, path, place):
+    def _obstacle(self, policy, path, place, standing):
         ring = self._ring(policy)
         if ring is None:
             return 'this server has no ring'
-        standings = self._standings(path, policy)
-        standing = standings.read()
         if standing is None:
             self._have_asked(path, policy)
             return 'nobody has been asked'
@@ -228,14 +235,16 @@ class VouchingVerbs(ObjectController):
         if rows.ids[place[1]:place[1] + 1] != (standing.device,):
             return 'it is not the primary role'
         peers = rows.others(standing.device)
-        obstacle = standings.obstacle(version_of(ring, policy), place, peers)
+        obstacle = self._standings(path, policy).obstacle(
+            standing, version_of(ring, policy), place, peers)
         self._have_asked(path, policy, peers,
                          SOON if obstacle else standing.seconds)
         return obstacle
 
     # Writes
 
-    def _refuse_ring(self, request, path, policy, path_hash, is_alone):
+    def _refuse_ring(self, request, path, policy, path_hash, standing,
+                     is_alone):
         """
         Refuse a write that is not sent to all who have a role by a ring.
 
@@ -244,8 +253,8 @@ class VouchingVerbs(ObjectController):
         """
         if RING_HEADER not in request.headers or self._ring(policy) is None:
             return
-        standing = self._standings(path, policy).read()
-        headers = self._other_roles(request, policy, path, path_hash)
+        headers = self._other_roles(request, policy, path, path_hash,
+                                    standing)
         version = version_of(self._ring(policy), policy)
         if headers or is_alone and not (
                 standing and standing.may_take_alone(version)):

@@ -29,7 +29,7 @@ class WriteThrough:
     :param path_hash: of the object, 16 bytes
     :param conn_timeout: seconds in which a device has taken a connection
     :param node_timeout: seconds in which it has taken each part of a request
-    :param logger: Swift's
+    :param logger: a QuietLogger
     """
     source: Source
     ring: Any
@@ -58,8 +58,9 @@ class WriteThrough:
             result = pusher.push(self.source, self.partition, self.path_hash,
                                  self.ring.next_part_power)
         except (Exception, Timeout):
-            self.logger.exception('Unable to bring a write that cannot be '
-                                  'logged to %s', node['device'])
+            self.logger.exception_of(
+                ('write through', node['id']), 'Unable to bring a write that '
+                'cannot be logged to %s', node['device'])
             return False
         finally:
             pusher.close()

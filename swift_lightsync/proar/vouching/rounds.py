@@ -63,7 +63,7 @@ class Rounds:
 
     :param devices: a function that returns the node's Askers
     :param seconds: how long an answer counts
-    :param logger: Swift's
+    :param logger: a QuietLogger
     """
 
     def __init__(self, devices, seconds, logger):
@@ -74,6 +74,8 @@ class Rounds:
         self.standings: Dict[Tuple[int, int], Standing] = {}
         #: the same -> since when a device has not vouched for it, Unix time
         self._silent_since: Dict[Tuple[int, int], float] = {}
+        #: the same -> its Standing, if the device does not take it
+        self._unnoted: Dict[Tuple[int, int], Standing] = {}
         #: the same -> the Uses, and peer -> when a read needed its word last
         self._uses: Dict[Tuple[int, int], Uses] = {}
         self._used: Dict[Tuple[int, int], Dict[int, int]] = defaultdict(dict)
@@ -131,7 +133,8 @@ class Rounds:
                 self.ask_those_needed()
             except (Exception, Timeout):
                 # Nothing is lost: who is not vouched has others asked.
-                self._logger.exception('Unable to ask for vouches')
+                self._logger.exception_of('rounds',
+                                          'Unable to ask for vouches')
             sleep(max(0.0, began + self._seconds * PERIOD
                       - time.monotonic()))
 
@@ -152,7 +155,7 @@ class Rounds:
         """
         of_policy = defaultdict(list)
         for device in self._devices():
-            if device.is_mounted():
+            if device.is_mounted() and self._can_note(device):
                 of_policy[device.policy].append(device)
         present = {(int(policy), device.node['id'])
                    for policy, devices in of_policy.items()
@@ -165,6 +168,30 @@ class Rounds:
             if peers is None or any(peers.values()):
                 pool.spawn_n(self._ask_for, policy, devices, peers)
         pool.waitall()
+
+    def _can_note(self, device):
+        """
+        Return whether what is answered for a device can be noted.
+
+        If not, it must not be asked for: a promise that nobody counts on
+        would hold fail-over writes up.
+        """
+        key = int(device.policy), device.node['id']
+        if key not in self._unnoted:
+            return True
+        self._write(device, self._unnoted[key])
+        return key not in self._unnoted
+
+    def _write(self, device, standing):
+        key = int(device.policy), device.node['id']
+        self._unnoted.pop(key, None)
+        try:
+            tpool.execute(Standings(device.path, device.policy).write,
+                          standing)
+        except OSError as err:
+            self._unnoted[key] = standing
+            self._logger.debug('Unable to note how %s stands: %s', device,
+                               err)
 
     def _needed(self, policy, devices):
         """Return the ids of the peers to ask for each asker; None: all."""
@@ -258,8 +285,4 @@ class Rounds:
             standing = Standing(boot_id(), number, version, self._seconds)
         standing = standing.after(began, told, is_of_all)
         self.standings[int(policy), number] = standing
-        try:
-            tpool.execute(Standings(device.path, policy).write, standing)
-        except OSError as err:
-            self._logger.debug('Unable to note how %s stands: %s', device,
-                               err)
+        self._write(device, standing)

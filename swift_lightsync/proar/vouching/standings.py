@@ -66,12 +66,15 @@ class Standings:
         An older one may be returned: what counts in it still counts.
         """
         try:
-            with open(self._path, 'rb', buffering=0) as file:
-                head = file.read(_HEAD.size)
+            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                head = os.pread(file, _HEAD.size, 0)
                 if head == self._head:
                     return self._known
                 length, crc = _HEAD.unpack(head)
-                content = file.read(min(length, MAX_BYTES))
+                content = os.pread(file, min(length, MAX_BYTES), _HEAD.size)
+            finally:
+                os.close(file)
         except (OSError, struct.error):
             return None
         if len(content) != length or zlib.crc32(content) != crc:
@@ -104,17 +107,15 @@ class Standings:
         except (OtherBoot, OSError):
             return 0
 
-    def obstacle(self, ring, place, peers):
+    def obstacle(self, standing, ring, place, peers):
         """
         Return why the device cannot answer a read alone, or ''.
 
+        :param standing: its Standing, which was read by the same request
         :param ring: version of the object ring
         :param place: partition and slot
         :param peers: ids of the other roles
         """
-        standing = self.read()
-        if standing is None:
-            return 'nobody has been asked'
         if standing.ring != ring:
             return 'its converger has ring %d' % standing.ring
         try:

@@ -188,3 +188,14 @@ class TestForever(ConvergerTestCase):
         self.die()
         self.change('PUT', 'o')
         wait_for(self.are_same, 'the next is pushed')
+
+    def test_a_log_that_cannot_be_listed_is_told_of_once(self):
+        with open(self.log.directory, 'w'):
+            converger = self.running(rescan_interval='0.1')
+        device, = converger.devices
+        for _ in range(3):
+            scan = device.next_scan
+            wait_for(lambda: device.next_scan > scan, 'it looks again')
+        said = self.logger.at('ERROR')
+        self.assertEqual(sorted(set(said)), sorted(said))
+        self.assertTrue(said)

@@ -3,6 +3,8 @@
 
 import os
 import time
+from contextlib import ExitStack
+from unittest import mock
 
 from swift.common.concurrency import LightQueue
 from swift.common.swob import Response
@@ -22,6 +24,25 @@ class TestWithoutALog(ServerTestCase):
                 self.assertEqual('log', response.headers[REFUSED_HEADER])
         self.assertEqual(1, len(self.logger.at('ERROR')))
         self.assertEqual(3, self.logger.counters['proar.refused.log.sda'])
+
+
+class TestFlushes(ServerTestCase):
+
+    def flushes(self, write, **kwargs):
+        """:returns: how many there are before the answer"""
+        with ExitStack() as stack:
+            calls = [stack.enter_context(mock.patch.object(
+                os, name, side_effect=getattr(os, name)))
+                for name in ('fsync', 'fdatasync')]
+            self.assertEqual(2, write(**kwargs).status_int // 100)
+        return sum(call.call_count for call in calls)
+
+    def test_a_write_has_one_more_than_stock_swifts(self):
+        self.write(name='first')
+        for verb in 'PUT', 'POST', 'DELETE':
+            self.assertEqual(
+                1 + self.flushes(self.request, verb=verb, name='stock'),
+                self.flushes(self.write, verb=verb, name='ours'))
 
 
 class TestPartitions(ServerTestCase):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verb PROAR: swift_lightsync/proar/server/push_verb.py."""
 
+from unittest import mock
+
 from swift.common.swob import Request
 from swift.common.utils import Timestamp
 
@@ -47,6 +49,14 @@ class TestPushVerb(ServerTestCase):
             late, self.sent('bad', body=b'x', ETag='0' * 32),
             self.sent('good', body=b'y')))
         self.assertEqual(b'new', self.request('GET').body)
+
+    def test_what_ails_a_disk_is_told_once_and_no_more_is_tried(self):
+        with mock.patch.object(self.app, 'PUT',
+                               side_effect=OSError(30)) as put:
+            self.assertEqual([[500]] * 99, self.statuses(*(
+                self.sent('o%d' % number) for number in range(99))))
+        self.assertEqual(1, len(self.logger.at('ERROR')))
+        self.assertLess(put.call_count, 10)
 
     def test_all_changes_of_an_object_are_made(self):
         put, post = self.sent('o', body=b'x'), self.sent(

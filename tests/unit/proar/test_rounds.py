@@ -2,6 +2,7 @@
 """rounds, the verb PROAR and what is reported of them."""
 
 import json
+import os
 from unittest import mock
 
 from swift.common.swob import Request
@@ -14,7 +15,7 @@ from swift_lightsync.proar.lag import (
     decode,
     recorded,
 )
-from swift_lightsync.proar.names import PROMISES, roles_path
+from swift_lightsync.proar.names import MISSED, PROMISES, roles_path
 from swift_lightsync.proar.vouching.promises import Promises
 from swift_lightsync.recon_filter import filter_factory
 from tests.unit.proar.proxy_world import VouchedCase
@@ -112,9 +113,18 @@ class TestVerb(VouchedCase):
             self.assertEqual(400, answer.status_int, body)
             self.assertIn(name, answer.body)
 
+    def tell(self):
+        return self.ask('/missed', {
+            'version': 1, 'policy': 0, 'device': 'sda', 'partition': 0,
+            'slot': 1}).status_int
+
     def test_a_device_that_is_not_mounted_notes_nothing(self):
         self.servers[0]._app._diskfile_router[
             self.policy].mount_check = True
-        self.assertEqual(507, self.ask('/missed', {
-            'version': 1, 'policy': 0, 'device': 'sda', 'partition': 0,
-            'slot': 1}).status_int)
+        self.assertEqual(507, self.tell())
+
+    def test_one_that_cannot_note_it_says_so_once_a_minute(self):
+        os.makedirs(roles_path(os.path.join(
+            self.servers[0].devices, 'sda'), self.policy, MISSED))
+        self.assertEqual([507] * 3, [self.tell() for _ in range(3)])
+        self.assertEqual(1, len(self.logger.at('ERROR')))

@@ -4,6 +4,7 @@
 import os
 import pickle
 import shutil
+import time
 import unittest
 from unittest import mock
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from swift.obj.diskfile import get_async_dir
 from swift_lightsync.proar.core.row import Row, RowError
 from swift_lightsync.proar.log.segment import Segment
 from swift_lightsync.proar.names import SLOT_HEADER
+from swift_lightsync.proar.server import row_updates
 from tests.unit.proar.converging import HERE, PEERS, ConvergerTestCase
 from tests.unit.proar.logs import entries_of
 from tests.unit.sync.fixtures import PARTITION, wait_for
@@ -67,9 +69,9 @@ class RowsTestCase(ConvergerTestCase):
                 **headers})
         return request.get_response(self.app).status_int
 
-    def kept(self, device=HERE, name='o'):
+    def kept(self, device=HERE, name=('a', 'c', 'o')):
         """:returns: the updates of an object that a device is to repeat"""
-        path_hash = hash_path('a', 'c', name)
+        path_hash = hash_path(*name)
         directory = os.path.join(self.devices_dir, device, get_async_dir(
             self.policy), path_hash[-3:])
         found = []
@@ -94,6 +96,19 @@ class TestServer(RowsTestCase):
         self.assertEqual(([], ['MODIFY']), (self.kept(), self.ops()))
         wait_for(lambda: not self.app._updates, 'it is forgotten')
 
+    def test_the_last_is_asked_when_a_majority_has_answered(self):
+        self.enterContext(mock.patch.object(row_updates, 'PATIENCE', 1000))
+        asked, wait = [], row_updates.Turns.wait
+
+        def noted(turns, updates):
+            wait(turns, updates)
+            asked.append(updates.is_durable)
+        hosts = [self.container_server(201) for _ in range(3)]
+        with mock.patch.object(row_updates.Turns, 'wait', noted):
+            self.assertEqual(201, self.write(hosts))
+            wait_for(lambda: len(self.asked) == 3, 'all are asked')
+        self.assertEqual([False, False, True], asked)
+
     def test_one_that_is_down_costs_no_flush(self):
         hosts = [self.nobody(), *(self.container_server(201)
                                   for _ in range(2))]
@@ -105,6 +120,7 @@ class TestServer(RowsTestCase):
         hosts = [self.container_server(status) for status in (None, 201, 201)]
         self.assertEqual(201, self.write(hosts))
         self.assertFalse(self.hung.ready())
+        self.assertGreater(self.app._turns._all_until, time.monotonic())
         self.hung.send()
         wait_for(self.kept, 'its update is kept')
         wait_for(lambda: not self.app._updates, 'it is forgotten')
@@ -164,7 +180,7 @@ class TestConverged(RowsTestCase):
         shutil.rmtree(os.path.join(self.devices_dir, HERE))
         for device in PEERS:
             for name in names:
-                kept, = self.kept(device, name)
+                kept, = self.kept(device, ('a', 'c', name))
                 self.assertEqual(('PUT', 'a', 'c', name, '4'), (
                     kept['op'], kept['account'], kept['container'],
                     kept['obj'], kept['headers']['x-size']))
@@ -217,20 +233,8 @@ class TestExpiry(RowsTestCase):
 
     def noted(self, device=HERE, at=at):
         """:returns: the ops of the notes that a device is to repeat"""
-        return self.kept_of(device, '.expiring_objects',
-                            self.container_of(at), '%d-a/c/o' % at)
-
-    def kept_of(self, device, *name):
-        path_hash = hash_path(*name)
-        directory = os.path.join(self.devices_dir, device, get_async_dir(
-            self.policy), path_hash[-3:])
-        names = os.listdir(directory) if os.path.isdir(directory) else []
-        found = []
-        for each in names:
-            if each.startswith(path_hash):
-                with open(os.path.join(directory, each), 'rb') as file:
-                    found.append(pickle.load(file)['op'])
-        return found
+        return [each['op'] for each in self.kept(device, (
+            '.expiring_objects', self.container_of(at), '%d-a/c/o' % at))]
 
     def converge(self):
         self.close_logs()

@@ -7,6 +7,7 @@ from unittest import mock
 from swift.common.swob import Request, Response
 
 from swift_lightsync.proar.vouching.rounds import Asker, Rounds
+from swift_lightsync.proar.vouching.standings import Standings
 from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import Ask
 from tests.unit.proar.proxy_world import VouchedCase
@@ -83,6 +84,12 @@ class TestWhoIsAsked(VouchedCase):
         self.assertEqual(self.others, self.asked())
         self.assertEqual({0, 1, 2, 3}, self.asked(31))
         self.assertEqual(set(), self.asked())
+
+    def test_for_a_disk_that_notes_nothing_nobody_has_to_promise(self):
+        with mock.patch.object(Standings, 'write', side_effect=OSError(30)):
+            self.assertEqual({0, 1, 2, 3}, self.asked())
+            self.assertEqual(set(), self.asked(31))
+        self.assertEqual({0, 1, 2, 3}, self.asked(31))
 
     def test_a_write_that_it_misses_has_all_asked_at_once(self):
         self.asked()

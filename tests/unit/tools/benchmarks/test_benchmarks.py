@@ -196,7 +196,7 @@ SMOKE = (
             'logs': ['/none'], 'converged.return_value': ([0.1], 0)}),
         'proar.Throttle': mock.Mock(), 'proar.commands': mock.Mock(),
         'proar.cpu_of': lambda cluster: {'proxy-server': 1.0}},
-     7 * 2, 'sampling noise'),
+     7 * 2 + 2, 'sampling noise'),
     ('versioning --sizes 4K --batches 100 --runs 1', {
         'versioning.Keeper': site(**{
             'count_rounds.return_value': {'PUT': 2.0, 'GET': 1.0}})},
