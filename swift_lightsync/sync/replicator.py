@@ -10,7 +10,6 @@ Hand-offs, rsync and ssync, statistics and options are Swift's.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from logging import Logger
 from optparse import OptionParser
 from typing import Any, NoReturn, Optional
@@ -20,63 +19,36 @@ from swift.common.daemon import run_daemon
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import parse_options
 
-from swift_lightsync.common.options import (
-    Options,
-    integer,
-    number,
-    option,
-    seconds,
-)
-from swift_lightsync.sync.core.partition_set import MAX_PARTITIONS
+from swift_lightsync.common.address import NodeTuple
+from swift_lightsync.sync.core.engine.grouping import in_turns
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_queue import SyncQueue
 from swift_lightsync.sync.driving import log_trouble
+from swift_lightsync.sync.fingerprint_memory import give_memory_back
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.full_exchange import FullExchanges
 from swift_lightsync.sync.hand_offs import HandOffReplicator
 from swift_lightsync.sync.journal import Writers
 from swift_lightsync.sync.journaling import Journaling
-from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
+from swift_lightsync.sync.keys import (
+    Job,
+    JobKey,
+    device_key,
+    endpoint,
+    job_key,
+)
 from swift_lightsync.sync.partition_round import PartitionRound
 from swift_lightsync.sync.pass_recon import PassRecorder
+from swift_lightsync.sync.replicator_options import (
+    ReplicatorOptions,
+    StockOptions,
+)
 from swift_lightsync.sync.rsync_push import remove_lists
 from swift_lightsync.sync.standing import StandingSets
 from swift_lightsync.sync.sync_batch import SyncBatch
 
-#: Partitions in one sync message.
-DEFAULT_BATCH = 1 << 16
 #: Seconds between two looks for devices that have come back.
 WATCH = 1
-
-
-def _sync_method(value: str) -> str:
-    # As in Swift, an empty value means the default.
-    if value not in ('rsync', 'ssync', ''):
-        raise ValueError('must be rsync or ssync')
-    return value
-
-
-def _interval(value: Any) -> float:
-    interval = seconds(value)
-    if 0 < interval < 1:
-        raise ValueError('must be 0, or 1 and more')
-    return interval
-
-
-@dataclass(frozen=True)
-class StockOptions(Options):
-    """Options of Swift that it does not check, and only fails by later."""
-    conn_timeout: float = option(0.5, number(0.001, 3600))
-    http_timeout: int = option(60, integer(1, 3600))
-    sync_method: str = option('rsync', _sync_method)
-
-
-@dataclass(frozen=True)
-class ReplicatorOptions(Options):
-    """The replicator's own options."""
-    full_exchange_interval: float = option(3600, _interval)
-    sync_batch_partitions: int = option(
-        DEFAULT_BATCH, integer(1, MAX_PARTITIONS))
 
 
 class LightSyncReplicator(HandOffReplicator):
@@ -126,9 +98,16 @@ class LightSyncReplicator(HandOffReplicator):
                         - requests)
             self.recon.end_pass(begin, messages)
             self._log_pass(begin, messages)
+            self._forget_jobs()
         finally:
             watch.kill()
             self.neighbours.end_pass()
+
+    def _forget_jobs(self) -> None:
+        self._primary, self._rounds, self.queue = [], {}, SyncQueue()
+        if self.standing.beginning:
+            # All partitions had one.
+            give_memory_back()
 
     def _log_pass(self, begin: float, messages: int) -> None:
         tally, now = self.neighbours.tally, time.time()
@@ -174,7 +153,8 @@ class LightSyncReplicator(HandOffReplicator):
                                        and self.standing.enabled)
         self._rounds = {}
         if together:
-            self._rounds = SyncBatch(self, self._primary).run()
+            for jobs_together in in_turns(self._primary, self._first_node):
+                self._rounds.update(SyncBatch(self, jobs_together).run())
             self.full_exchanges.end_turns(self.standing.beginning)
             self.standing.keep(looked_at)
             jobs = [job for job in jobs
@@ -182,6 +162,11 @@ class LightSyncReplicator(HandOffReplicator):
         self.hand_offs.begin([job for job in jobs if job['delete']])
         self.queue = SyncQueue(jobs)
         return self.queue
+
+    def _first_node(self, job: Job) -> Optional[NodeTuple]:
+        """Return the node of a partition's clockwise neighbour."""
+        others = self.neighbours.local.clockwise(job)
+        return endpoint(others[0]) if others else None
 
     def has_failed(self, node: RingDevice) -> bool:
         """Return whether to skip a device for now."""

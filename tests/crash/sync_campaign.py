@@ -82,6 +82,10 @@ def life(root, args):
             try:
                 for event in events:
                     event(world, chance)
+                # Nobody begins anew after this: only the scrub can find it.
+                world.recover()
+                world.await_passes(2)
+                behind(world, chance)
                 world.check()
             except AssertionError as err:
                 raise AssertionError('seed %d, %s: %s' % (

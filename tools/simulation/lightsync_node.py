@@ -8,6 +8,7 @@ its actions take their time.
 
 from functools import partial
 
+from swift_lightsync.sync.core.engine.grouping import TOGETHER, in_turns
 from swift_lightsync.sync.core.engine.hand_offs import (
     HandOff,
     bringing_home,
@@ -138,7 +139,11 @@ class LightSyncNode(Node):
                 for partition in mate.shuffled()]
         self._jobs = [job for job in jobs if job.node.is_ours(job.partition)]
         if self.batch > 1:
-            done = yield from self._check_together(self._jobs, exchanges)
+            done = set()
+            for together in in_turns(
+                    self._jobs, lambda job: job.node.first(job.partition),
+                    max(1, int(TOGETHER / self.world.weight))):
+                done |= yield from self._check_together(together, exchanges)
             jobs = [job for job in jobs if job not in done]
         self.queue = SyncQueue(jobs)
         away = [job for job in jobs if self.batch > 1
@@ -231,6 +236,12 @@ class LightSyncNode(Node):
                 if keys & job.node.neighbour_keys(job.partition)]
         done = yield from self._check_together(jobs, exchanges)
         self.queue.move_to_head([job for job in jobs if job not in done])
+
+    def first(self, partition):
+        """Return the node that is asked about a partition first."""
+        return endpoint(self.topology(
+            self.ring.part_nodes(partition), partition, self.number,
+            lambda device: False)[0][0])
 
     def neighbour_keys(self, partition):
         ways = self.topology(self.ring.part_nodes(partition), partition,

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Optional
 
-from swift_lightsync.sync.replicator import DEFAULT_BATCH
+from swift_lightsync.sync.replicator_options import DEFAULT_BATCH
 from tools.simulation import topology
 from tools.simulation.costs import TODAY, Costs
 from tools.simulation.disks import Disks

@@ -4,7 +4,11 @@
 import unittest
 from types import SimpleNamespace
 
-from swift_lightsync.sync.core.engine.grouping import messages_of, pairs_of
+from swift_lightsync.sync.core.engine.grouping import (
+    in_turns,
+    messages_of,
+    pairs_of,
+)
 from swift_lightsync.sync.core.sync_round import Check, Exchange
 from tests.unit.sync.fixtures import node
 
@@ -53,3 +57,17 @@ class TestMessages(unittest.TestCase):
             self.assertLessEqual(max(map(len, found)), limit)
             self.assertEqual(32, len({item for message in found
                                       for item in message}))
+
+
+class TestTurns(unittest.TestCase):
+
+    def turns(self, items, most):
+        return [''.join(turn) for turn in in_turns(items, str.lower, most)]
+
+    def test_few_are_played_as_they_come(self):
+        self.assertEqual(['abAB'], self.turns('abAB', 4))
+
+    def test_those_of_one_neighbour_stay_together_as_far_as_they_can(self):
+        self.assertEqual(['aAaA', 'bBc'], self.turns('abcAaBA', 4))
+        self.assertEqual(['aa', 'aa', 'ab'], self.turns('aaaaab', 2))
+        self.assertEqual([''], self.turns('', 2))

@@ -2,10 +2,10 @@
 """Rounds that wait for the same neighbour, and the messages they make."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from swift_lightsync.sync.core.conversation import Told
 from swift_lightsync.sync.core.device_keys import device_key
@@ -13,6 +13,42 @@ from swift_lightsync.sync.core.engine.rounds import Round
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Answer, Check
+
+#: Partitions whose rounds are played together: each takes 3 KiB.
+TOGETHER = 4096
+
+_Item = TypeVar('_Item')
+
+
+def in_turns(items: Sequence[_Item], neighbour: Callable[[_Item], Any],
+             most: int = TOGETHER) -> Iterator[Sequence[_Item]]:
+    """
+    Yield what is played together, one after the other.
+
+    What one node is asked about stays together as far as it can, so that it
+    is asked once.
+
+    :param items: for each partition one
+    :param neighbour: returns what tells the node that an item asks first
+    :param most: items that are played together
+    """
+    if len(items) <= most:
+        yield items
+        return
+    groups: dict[Any, list[_Item]] = defaultdict(list)
+    for item in items:
+        groups[neighbour(item)].append(item)
+    portion: list[_Item] = []
+    for group in groups.values():
+        if portion and len(portion) + len(group) > most:
+            yield portion
+            portion = []
+        portion += group
+        while len(portion) > most:
+            yield portion[:most]
+            portion = portion[most:]
+    if portion:
+        yield portion
 
 
 @dataclass(frozen=True)
