@@ -9,12 +9,14 @@ from typing import Any
 
 from swift.container import server
 
+from swift_lightsync.versioning.server.creation import Creation
 from swift_lightsync.versioning.server.verb import VersionVerb
 
 
-class ContainerController(VersionVerb, server.ContainerController):
+class ContainerController(Creation, VersionVerb, server.ContainerController):
     """
-    Swift's container-server, which also keeps the versions of objects.
+    Swift's container-server, which also keeps the versions of objects, and
+    shows no container without its metadata.
     """
 
 

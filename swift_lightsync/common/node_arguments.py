@@ -27,12 +27,17 @@ RING_ERRORS = (OSError, EOFError, LookupError, ValueError, struct.error,
                zlib.error, RingLoadError)
 
 
-def add_cluster(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say which nodes to ask, and about what."""
+def add_swift_dir(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that says where the cluster's confs are."""
     parser.add_argument('--swift-dir', metavar='DIR',
                         default=os.environ.get('SWIFT_DIR', '/etc/swift'),
                         help='where swift.conf and rings are (%(default)s: '
                         '$SWIFT_DIR or /etc/swift)')
+
+
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say which nodes to ask, and about what."""
+    add_swift_dir(parser)
     parser.add_argument('--policy', '-p', metavar='P',
                         help='only this one, by name or index')
     parser.add_argument('--timeout', '-t', type=argument(positive_seconds),

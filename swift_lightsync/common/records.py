@@ -99,15 +99,19 @@ class Record:
         """
         return cls.from_json(load_json(text, most, place), place)
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self, brief: bool = False) -> Dict[str, Any]:
         """
         Return the record as an object for ``json.dumps``.
 
+        :param brief: whether fields that have their default are left out
         :returns: a dict, in the order of the fields
         """
         cls: Any = type(self)
-        return {name: each.write(getattr(self, name))
-                for name, each, _ in _fields_of(cls)}
+        values = vars(self)
+        return {name: each.write(values[name])
+                for name, each, may_miss in _fields_of(cls)
+                if not (brief and may_miss and
+                        values[name] == getattr(cls, name, MISSING))}
 
     @classmethod
     def record_codec(cls) -> Codec:

@@ -28,6 +28,7 @@ from swift_lightsync.common.health import (
     worst,
 )
 from swift_lightsync.common.node_arguments import (
+    add_swift_dir,
     all_policies,
     load_ring,
     read_ring,
@@ -170,8 +171,7 @@ def _parser() -> argparse.ArgumentParser:
         'LightSync, LOSF, PROAR and the versions of several sites are well.',
         epilog='Exits as Nagios wants it, with 0: all is well; 1: a warning; '
         '2: critical; 3: it cannot be told.')
-    parser.add_argument('--swift-dir', metavar='DIR', default='/etc/swift',
-                        help='where swift.conf and rings are (%(default)s)')
+    add_swift_dir(parser)
     parser.add_argument('--timeout', '-t', type=argument(positive_seconds),
                         default=5, metavar='S', help='seconds that a server '
                         'has for an answer (%(default)s)')

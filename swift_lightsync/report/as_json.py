@@ -34,6 +34,7 @@ def render(health: Health) -> str:
         'failures': [_sighting(each) for each in health.sightings],
         'late': [{'device': each.device, 'age': each.age}
                  for each in health.late],
+        'passes': [each.to_json() for each in health.passes],
         'hand_offs': [
             {'device': each.device, 'partitions': each.hand_offs,
              'seconds': each.hand_offs_seconds}

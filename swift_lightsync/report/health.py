@@ -150,11 +150,16 @@ class Health:
         return [reply for reply in self.replies if reply.outcome is outcome]
 
     @property
-    def with_hand_offs(self) -> list[PassRecord]:
-        """The devices that hold partitions of others, as they say."""
+    def passes(self) -> list[PassRecord]:
+        """The last passes over all devices, as they say."""
         found = {each.device: each for reply in self.replies if reply.answer
-                 for each in reply.answer.devices if each.hand_offs}
+                 for each in reply.answer.devices}
         return [found[device] for device in sorted(found)]
+
+    @property
+    def with_hand_offs(self) -> list[PassRecord]:
+        """The devices that hold partitions of others."""
+        return [each for each in self.passes if each.hand_offs]
 
     @property
     def complaints(self) -> list[str]:

@@ -14,6 +14,11 @@ from swift_lightsync.report.health import Health, Pair, PairState
 Row = Sequence[Any]
 #: Most lines of a table, except for the one of policies.
 MOST = 20
+#: Figures of a pass that add up over devices, and what they are called.
+PASS_FIELDS = ('messages', 'asked', 'differing', 'pushed', 'busy',
+               'scrubbed', 'closed')
+PASS_HEADS = ('MESSAGES', 'ASKED ABOUT', 'DIFFERED', 'PUSHED', 'PUT OFF',
+              'LISTED ANEW', 'RINGS CLOSED')
 UNITS = ((86400, 'd'), (3600, 'h'), (60, 'm'), (1, 's'))
 
 
@@ -103,6 +108,16 @@ def hand_off_rows(health: Health) -> Iterator[Row]:
                duration(each.hand_offs_seconds))
 
 
+def pass_rows(health: Health) -> Iterator[Row]:
+    """Yield head and row: what the last passes did, all together."""
+    yield ('LAST PASSES OVER', *PASS_HEADS, 'LISTED LONGEST AGO')
+    if health.passes:
+        yield ('%d devices' % len(health.passes),
+               *(sum(getattr(each, name) for each in health.passes)
+                 for name in PASS_FIELDS),
+               duration(max(each.scrub_seconds for each in health.passes)))
+
+
 def heading(health: Health) -> str:
     """Return the first line: when and how many nodes were asked."""
     return '%s: %d nodes asked, %d answered; a pair is stale after %s' % (
@@ -125,7 +140,7 @@ def tables(health: Health, most: int = MOST) -> Iterator[list[Row]]:
     :returns: the rows of each table, of which the first is its head
     """
     yield list(summary(health))
-    for rows in (node_rows, failure_rows, trouble_rows, late_rows,
+    for rows in (pass_rows, node_rows, failure_rows, trouble_rows, late_rows,
                  hand_off_rows):
         head, *body = rows(health)
         if body:

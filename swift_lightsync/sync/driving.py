@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from swift.common.concurrency import GreenPool, Timeout, sleep
+from swift.common.exceptions import DiskFileDeviceUnavailable
 
 from swift_lightsync.sync.core.engine.actions import (
     Pause,
@@ -13,6 +14,22 @@ from swift_lightsync.sync.core.engine.actions import (
 )
 
 _Result = TypeVar('_Result')
+
+#: What a disk, or somebody who holds one up, ends in: it is said in a line.
+_TROUBLE = (OSError, DiskFileDeviceUnavailable, Timeout)
+
+
+def log_trouble(logger: Any, err: BaseException, what: str,
+                *args: object) -> None:
+    """
+    Log an error that was caught, with a traceback if nobody expects it.
+
+    :param logger: where
+    :param err: the error
+    :param what: could not be done; a format of the arguments
+    """
+    log = logger.error if isinstance(err, _TROUBLE) else logger.exception
+    log(what + ': %s: %s', *args, type(err).__name__, err)
 
 
 def drive(process: Process[_Result], perform: Callable[[Any], Any],
@@ -47,9 +64,9 @@ def _together(action: Together, perform: Callable[[Any], Any],
         try:
             drive(process, perform, logger)
             return True
-        except (Exception, Timeout):
-            logger.exception('Error in what was done for several partitions '
-                             'together; they are seen to one by one')
+        except (Exception, Timeout) as err:
+            log_trouble(logger, err, 'Error in what was done for several '
+                        'partitions together; they are seen to one by one')
             return False
 
     pool = GreenPool(max(1, action.limit))

@@ -1,11 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fingerprints of many partitions, kept in little memory."""
 
+import ctypes
 import struct
 import time
+from contextlib import suppress
 from typing import Optional
 
 from swift_lightsync.sync.changed_file import Fingerprint
+
+
+def give_memory_back() -> None:
+    """
+    Have the C library return what is free to the kernel.
+
+    It keeps what threads have freed, which is much after many partitions were
+    looked at for the first time.
+    """
+    # Other libraries than glibc have no such function.
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class FingerprintMemory:

@@ -15,6 +15,7 @@ from swift.common.storage_policy import POLICIES, StoragePolicy
 from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import full_exchange_due, phase_of
+from swift_lightsync.sync.driving import log_trouble
 from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ class FullExchanges:
         #: Those that were given to partitions in this pass, like _turns; None
         #: while each partition is noted by itself.
         self._given: Optional[dict[tuple[str, int, int], float]] = None
+        #: When the one of them that was compared first was, likewise, and as
+        #: far as this pass has found.
+        self._compared: dict[tuple[str, int, int], float] = {}
+        self._found: dict[tuple[str, int, int], float] = {}
         #: Partitions of such turns that were not played to their ends.
         self._owed: set[JobKey] = set()
 
@@ -80,10 +85,31 @@ class FullExchanges:
             begin together, and further passes follow
         """
         self._given = {} if by_turns else None
+        self._found = {}
 
-    def end_turns(self) -> None:
-        """Note the turns of a pass, all of whose rounds have begun."""
+    def end_turns(self, devices: Collection[str]) -> None:
+        """
+        Note the turns of a pass, all of whose rounds have begun.
+
+        :param devices: those of which it has looked at all partitions
+        """
         self._turns.update(self._given or {})
+        self._compared = {
+            place: when for place, when in self._compared.items()
+            if place[0] not in devices}
+        self._compared.update(self._found)
+
+    def age(self, device: str, now: float) -> float:
+        """
+        Return how long ago the partition was listed anew, and compared with
+        all, that waits for it longest.
+
+        :param device: name of the local device
+        :param now: the time, seconds
+        """
+        return max(0.0, now - min(
+            (when for (name, _, _), when in self._compared.items()
+             if name == device), default=now))
 
     def turn(self, job: Job, exchanged: float, now: float) -> Optional[Turn]:
         """
@@ -100,7 +126,10 @@ class FullExchanges:
         exchanged = max(exchanged, self._turns.get((*key[:2], phase), 0.0))
         if key not in self._owed and not full_exchange_due(
                 partition, exchanged, now, interval):
+            self._found[(*key[:2], phase)] = min(exchanged, self._found.get(
+                (*key[:2], phase), now))
             return None
+        self._found.setdefault((*key[:2], phase), now)
         before = self._incomplete.get(key)
         if before is None or full_exchange_due(partition, before.when, now,
                                                interval):
@@ -150,8 +179,8 @@ class FullExchanges:
             tpool.execute(
                 self.daemon.fingerprints(job['policy']).note_exchange,
                 job['device'], job['partition'], turn.when)
-        except (Exception, Timeout):
-            self.daemon.logger.exception(
-                'Unable to note that partition %s on %s was compared with '
-                'all replicas; it will be again', job['partition'],
-                job['device'])
+        except (Exception, Timeout) as err:
+            log_trouble(
+                self.daemon.logger, err, 'Unable to note that partition %s '
+                'on %s was compared with all replicas; it will be again',
+                job['partition'], job['device'])

@@ -22,6 +22,7 @@ from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync.changed_file import Fingerprint
 from swift_lightsync.sync.core.engine.hand_offs import HandOff, bringing_home
 from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.driving import log_trouble
 from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
 from swift_lightsync.sync.pushing import PushingReplicator
 from swift_lightsync.sync.sync_batch import SyncBatch
@@ -105,10 +106,10 @@ class HandOffs:
                 del self._waiting[job_key(each)]
             try:
                 self._bring_home(chunk)
-            except (Exception, Timeout):
-                self.daemon.logger.exception(
-                    'Error in bringing %d hand-offs home together; they are '
-                    'pushed one by one', len(chunk))
+            except (Exception, Timeout) as err:
+                log_trouble(
+                    self.daemon.logger, err, 'Error in bringing %d hand-offs '
+                    'home together; they are pushed one by one', len(chunk))
 
     def _bring_home(self, jobs: Sequence[Job]) -> None:
         begin = time.time()
@@ -146,10 +147,10 @@ class HandOffs:
                 daemon.sync_method != daemon.rsync
                 and node['region'] != job['region']):
             return False
-        found: Fingerprint = tpool.execute(
-            daemon.fingerprints(job['policy']).get, job['device'],
-            job['partition'])[1]
-        return found.root == root
+        found: Optional[Fingerprint] = tpool.execute(
+            daemon.fingerprints(job['policy']).get_many, job['device'],
+            [job['partition']])[1].get(job['partition'])
+        return found is not None and found.root == root
 
     def end(self, job: Job) -> None:
         """Note that a hand-off has had its turn."""

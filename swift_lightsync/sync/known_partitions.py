@@ -203,5 +203,9 @@ class KnownPartitions:
                 kept.suffixes += seen.suffixes
                 kept.count += bool(others)
             self.partitions[policy, device] = Partitions(found)
-            prints.forget(device)
             sleep()
+
+    def forget_fingerprints(self) -> None:
+        """Forget what passes have seen of known devices, one by one."""
+        for policy, device in self.partitions:
+            self.daemon.fingerprints(policy).forget(device)

@@ -11,7 +11,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Optional
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
@@ -230,29 +230,32 @@ class PassRecorder:
         if time.monotonic() - self._dumped >= DUMP_INTERVAL:
             self._dump({}, {})
 
-    def end_pass(self, begin: float) -> None:
+    def end_pass(self, begin: float, messages: int = 0) -> None:
         """
         Record that the pass is over, and drop what is out of date.
 
         :param begin: when it began, Unix time
+        :param messages: how many LIGHTSYNC requests it took
         """
         if self._devices is None:
             return
         now = time.time()
         pairs, devices = self._out_of_date(now)
         self._changed.update(self._comparisons)
-        devices.update(self._passes(self._devices, begin, now))
+        devices.update(self._passes(self._devices, begin, now, messages))
         self._dump(pairs, devices)
         self._forget_pass()
 
-    def _passes(self, devices: Collection[str], begin: float,
-                now: float) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _passes(self, devices: Collection[str], begin: float, now: float,
+                messages: int) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the name and the fields of each device's record."""
         checked: dict[str, set[tuple[int, int]]] = defaultdict(set)
         for (policy, device, _), each in self._comparisons.items():
             checked[device].update((policy, partition)
                                    for partition in each.asked)
-        for device in devices:
+        # What all devices have in common is told by one of them.
+        common = dict(asdict(self.daemon.neighbours.tally), messages=messages)
+        for device in sorted(devices):
             own = next(filter(None, (
                 self.daemon.neighbours.local.endpoint(policy, device)
                 for policy in self.daemon.policies)), None)
@@ -263,7 +266,9 @@ class PassRecorder:
                     self._exchanges[device],
                     self._full_exchanges[device],
                     self.daemon.hand_offs.left[device],
-                    self.daemon.hand_offs.seconds_left())
+                    self.daemon.hand_offs.seconds_left(), **common,
+                    scrub_seconds=self.daemon.full_exchanges.age(device, now))
+                common = {}
                 yield record.name, record.to_json()
 
     def _out_of_date(self, now: float) -> tuple[_Entries, _Entries]:

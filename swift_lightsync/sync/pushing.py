@@ -13,6 +13,7 @@ from functools import partial
 from logging import Logger
 from typing import Any, NoReturn, Optional
 
+from swift.common.concurrency import Timeout, tpool
 from swift.common.utils import node_to_string
 from swift.obj import replicator
 
@@ -20,6 +21,7 @@ from swift_lightsync.common.address import PlaceTuple
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.sync.core.failure_table import PUSH
 from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.driving import log_trouble
 from swift_lightsync.sync.keys import Job, endpoint
 from swift_lightsync.sync.neighbours import Neighbours
 
@@ -68,6 +70,21 @@ class PushingReplicator(replicator.ObjectReplicator):
     def cannot_push(self, node: RingDevice) -> bool:
         """Return whether a device has failed to take what was pushed."""
         return any(map(self.neighbours.failures.has_failed, push_keys(node)))
+
+    def can_be_read(self, job: Job) -> bool:
+        """Return whether a partition can be hashed; count it if not."""
+        try:
+            tpool.execute(self._df_router[job['policy']]._get_hashes,
+                          job['device'], job['partition'], job['policy'])
+            return True
+        except (Exception, Timeout) as err:
+            log_trouble(self.logger, err, 'Unable to hash partition %s on %s',
+                        job['partition'], job['device'])
+        stats = self.stats_for_dev[job['device']]
+        stats.attempted += 1
+        stats.add_failure_stats({(node['replication_ip'], node['device'])
+                                 for node in job['nodes']})
+        return False
 
     def retry_pushes(self) -> None:
         """

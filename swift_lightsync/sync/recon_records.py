@@ -55,6 +55,14 @@ class PassRecord(Record):
     full_exchanges: Count
     hand_offs: Count = 0
     hand_offs_seconds: Number = 0.0
+    messages: Count = 0
+    asked: Count = 0
+    differing: Count = 0
+    busy: Count = 0
+    pushed: Count = 0
+    scrubbed: Count = 0
+    closed: Count = 0
+    scrub_seconds: Number = 0.0
 
     @property
     def name(self) -> str:

@@ -20,7 +20,6 @@ from swift.common.daemon import run_daemon
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import parse_options
 
-from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.common.options import (
     Options,
     integer,
@@ -31,6 +30,7 @@ from swift_lightsync.common.options import (
 from swift_lightsync.sync.core.partition_set import MAX_PARTITIONS
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_queue import SyncQueue
+from swift_lightsync.sync.driving import log_trouble
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.full_exchange import FullExchanges
 from swift_lightsync.sync.hand_offs import HandOffReplicator
@@ -122,23 +122,27 @@ class LightSyncReplicator(HandOffReplicator):
         watch = spawn(self._watch_for_rejoining)
         try:
             super().replicate(*args, **kwargs)
-            self.recon.end_pass(begin)
-            self._log_pass(begin, self.neighbours.client.connections.requests
-                           - requests)
+            messages = (self.neighbours.client.connections.requests
+                        - requests)
+            self.recon.end_pass(begin, messages)
+            self._log_pass(begin, messages)
         finally:
             watch.kill()
             self.neighbours.end_pass()
 
     def _log_pass(self, begin: float, messages: int) -> None:
-        tally = self.neighbours.tally
+        tally, now = self.neighbours.tally, time.time()
         self.logger.info(
             'The pass took %.3f s and %d messages: %d partitions were equal '
             'as a whole, %d asked about, of which %d differed and %d were '
-            'put off; %d were pushed something, %d listed anew; %d hand-offs '
-            'are left; rings were closed over %d nodes and devices',
-            time.time() - begin, messages, self.standing.settled.total(),
-            tally.asked, tally.differing, tally.busy, tally.pushed,
-            tally.scrubbed, self.hand_offs.left.total(), tally.closed)
+            'put off; %d were pushed something, %d listed anew, and all of '
+            'them within %d s; %d hand-offs are left; rings were closed over '
+            '%d nodes and devices', now - begin, messages,
+            self.standing.settled.total(), tally.asked, tally.differing,
+            tally.busy, tally.pushed, tally.scrubbed, max((
+                self.full_exchanges.age(device, now)
+                for device in self.get_local_devices()), default=0.0),
+            self.hand_offs.left.total(), tally.closed)
 
     def collect_jobs(self, override_devices: Optional[Sequence[str]] = None,
                      override_partitions: Optional[Sequence[int]] = None,
@@ -171,7 +175,7 @@ class LightSyncReplicator(HandOffReplicator):
         self._rounds = {}
         if together:
             self._rounds = SyncBatch(self, self._primary).run()
-            self.full_exchanges.end_turns()
+            self.full_exchanges.end_turns(self.standing.beginning)
             self.standing.keep(looked_at)
             jobs = [job for job in jobs
                     if job['delete'] or job_key(job) in self._rounds]
@@ -207,19 +211,16 @@ class LightSyncReplicator(HandOffReplicator):
                         self.neighbours.sharing.values())]
         if not rejoined:
             return
-        jobs = [job for job in self._primary
-                if self._clockwise_neighbour(job) in rejoined]
+        # Who is first in the whole ring, even if it has failed.
+        jobs = [job for job in self._primary for first in (
+            self.neighbours.local.clockwise(job) or ())[:1]
+            if device_key(first) in rejoined]
         rounds = SyncBatch(self, jobs, counted=False).run()
         self._rounds.update(rounds)
         self.queue.move_to_head([job for job in jobs
                                  if job_key(job) in rounds])
         self.logger.info('%d partitions of rejoining devices go first',
                          len(rounds))
-
-    def _clockwise_neighbour(self, job: Job) -> Optional[DeviceTuple]:
-        """Return the neighbour in the whole ring, even if it has failed."""
-        others = self.neighbours.local.clockwise(job)
-        return device_key(others[0]) if others else None
 
     def fingerprints(self, policy: StoragePolicy) -> Fingerprints:
         """Return the fingerprints of a policy's partitions here."""
@@ -242,8 +243,8 @@ class LightSyncReplicator(HandOffReplicator):
 
         :param job: the job of the partition
         """
+        partition_round = self._rounds.pop(job_key(job), None)
         try:
-            partition_round = self._rounds.pop(job_key(job), None)
             if partition_round is None:
                 hashed, fingerprint = tpool.execute(
                     self.fingerprints(job['policy']).get, job['device'],
@@ -251,12 +252,13 @@ class LightSyncReplicator(HandOffReplicator):
                 self.count_hashed(job['device'], hashed)
                 partition_round = PartitionRound(self, job, fingerprint)
             partition_round.run()
-        except (Exception, Timeout):
-            self.logger.exception(
-                'Error in the sync round of partition %s of policy %d on '
-                '%s; comparing it with all replicas', job['partition'],
-                int(job['policy']), job['device'])
-            super().update(job)
+        except (Exception, Timeout) as err:
+            log_trouble(
+                self.logger, err, 'Error in the sync round of partition %s '
+                'of policy %d on %s; comparing it with all replicas',
+                job['partition'], int(job['policy']), job['device'])
+            if self.can_be_read(job):
+                super().update(job)
 
     def exchange(self, job: Job, nodes: Iterable[RingDevice]) -> bool:
         """

@@ -67,7 +67,7 @@ class StandingSets:
         self.known.forget()
         self._rings: list[Any] = []
         #: Devices that are looked at in this pass, to be known then.
-        self._beginning: set[str] = set()
+        self.beginning: set[str] = set()
         #: What this pass found changed, by device.
         self._changed: dict[str, set[tuple[int, int]]] = {}
         #: When turns were last looked at, seconds.
@@ -87,7 +87,7 @@ class StandingSets:
             the pass has to look at everything that it is about
         """
         self.settled = Counter()
-        self._beginning = set()
+        self.beginning = set()
         if partial or not self.enabled \
                 or self.daemon.sync_batch_partitions < 2:
             self.forget()
@@ -112,7 +112,7 @@ class StandingSets:
             else:
                 self._changed[device] = changed
         unknown = devices - set(self.known.devices)
-        self._beginning = {device for device in unknown if tpool.execute(
+        self.beginning = {device for device in unknown if tpool.execute(
             self._watch.begin, device, policies)}
         return unknown
 
@@ -122,8 +122,9 @@ class StandingSets:
 
         :param jobs: all jobs of these devices
         """
-        if self._beginning:
-            self.known.keep(self._beginning, jobs)
+        if self.beginning:
+            self.known.keep(self.beginning, jobs)
+        self.known.forget_fingerprints()
 
     def ask(self) -> list[Job]:
         """

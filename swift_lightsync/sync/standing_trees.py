@@ -22,6 +22,7 @@ from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.root_tree import RootTree
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.device_watch import DeviceWatch
+from swift_lightsync.sync.fingerprint_memory import give_memory_back
 from swift_lightsync.sync.fingerprints import Fingerprints
 
 #: Partitions of the shortest set that a tree is kept of.
@@ -47,6 +48,8 @@ class Tree:
         self.roots: Optional[RootTree] = None
         #: Places of the partitions that changed since they were read.
         self.changed: set[int] = set()
+        #: Whether a question was answered by it.
+        self.used = False
 
 
 class StandingTrees:
@@ -108,6 +111,9 @@ class StandingTrees:
                     or not self._renew(tree):
                 return None
             self._trees.move_to_end(digest)
+            if not tree.used:
+                tree.used = True
+                self._forget_fingerprints(tree.items)
             return [index for index, (root, ours) in enumerate(zip(
                 theirs, tree.roots.slice_roots(len(theirs))))
                 if root != ours]
@@ -135,6 +141,12 @@ class StandingTrees:
                 if leaf.hex() != root:
                     found.append(index)
             return found
+
+    def _forget_fingerprints(self, items: CompactSet) -> None:
+        """Give back what was remembered of partitions one by one."""
+        for index, device in items.sections:
+            self._prints(POLICIES.get_by_index(index)).forget(device)
+        give_memory_back()
 
     def _leaf(self, trees: Sequence[Tree],
               item: SharedItem) -> Optional[bytes]:

@@ -35,13 +35,18 @@ from swift_losf.upkeep.compaction_plan import Limits
 from swift_losf.upkeep.compactor import Compaction, Compactor
 from swift_losf.upkeep.lost_index import is_lost, set_damaged_aside
 from swift_losf.upkeep.pace import Rates
+from swift_losf.upkeep.partitions import tidy
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.standby import drop_index, is_writable_again
 from swift_losf.upkeep.sweeper import Sweeper
-from swift_losf.volumes.space import FilesystemError
+from swift_losf.volumes.ballast import PLENTY
+from swift_losf.volumes.space import FilesystemError, part_of
 
 #: seconds between two looks at the device: whether it is there, what is left
 TICK = 1.0
+#: a disk is nearly full with fewer parts of it free: more than Swift's default
+#: fallocate_reserve, so that deletes help against it
+SCARCE = 4
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +66,7 @@ class Options:
     :param max_volume_size: bytes from which on a volume gets no more records
     :param mount_check: whether the device has to be mounted
     :param compact: CompactOptions
-    :param part_power: of the ring; None: it is not known
+    :param part_power: of the ring; None: what the index was told last
     """
     sweep_interval: float = 5.0
     sync_interval: float = 30.0
@@ -70,14 +75,19 @@ class Options:
     compact: CompactOptions = CompactOptions()
     part_power: Optional[int] = None
 
-    @property
-    def compaction(self):
-        """The Compaction that a Compactor goes by."""
+    def compaction(self, disk):
+        """
+        Return the Compaction that a Compactor goes by.
+
+        :param disk: a path on it
+        """
         compact = self.compact
         return Compaction(
-            Limits(compact.garbage / 100, compact.extents, compact.reserve),
+            Limits(compact.garbage / 100, compact.extents,
+                   part_of(disk, compact.reserve),
+                   scarce=SCARCE * part_of(disk, sys.maxsize)),
             Rates(compact.bandwidth, compact.idle_bandwidth),
-            self.sweep_interval, self.max_volume_size)
+            self.sweep_interval, part_of(disk, self.max_volume_size))
 
 
 class IndexServer:
@@ -144,11 +154,13 @@ class IndexServer:
                     self._stand_by(index, lock)
                     return
                 self._publish(index, at_end)
-                sweeper = Sweeper(lock.pinned, index,
-                                  self.options.sweep_interval, self.fail)
-                compactor = Compactor(
-                    lock.pinned, index, self.options.compaction, self.fail,
-                    self.service.is_busy)
+                compaction = self.options.compaction(
+                    lock.pinned.device_path)
+                sweeper = Sweeper(
+                    lock.pinned, index, self.options.sweep_interval,
+                    self.fail, max(compaction.room, 2 * PLENTY.bytes))
+                compactor = Compactor(lock.pinned, index, compaction,
+                                      self.fail, self.service.is_busy)
                 for each in (sweeper, compactor):
                     at_end.callback(each.stop)
                     each.start()
@@ -186,10 +198,12 @@ class IndexServer:
 
     def _tend(self, index, lock):
         """
-        Tend the ballasts and sync the index, until stop() or an unmount.
+        Tend the ballasts and the directories of partitions, and sync the
+        index, until stop() or an unmount.
         """
         interval = self.options.sync_interval
         synced = time.monotonic()
+        tidied_for = index.part_power.view
         while not self._stop.wait(min(TICK, interval)):
             if not lock.is_in_place():
                 logger.warning('%s is not there any more, the server ends',
@@ -197,7 +211,12 @@ class IndexServer:
                 return
             for ballast in lock.ballasts:
                 ballast.tend()
-            if time.monotonic() - synced >= interval:
+            is_due = time.monotonic() - synced >= interval
+            view = index.part_power.view
+            if view != tidied_for or is_due and not index.part_power.is_tidy:
+                tidied_for = view
+                tidy(lock.pinned, index, self._stop.is_set)
+            if is_due:
                 synced = time.monotonic()
                 index.sync()
 
@@ -250,8 +269,8 @@ def _parse(argv):
                         help='bytes from which on a volume gets no more '
                         'records')
     parser.add_argument('--part-power', type=int,
-                        help='of the ring: it tells the partitions of '
-                        'records when an index is made anew')
+                        help='of the ring; without it, that which the index '
+                        'was told last')
     parser.add_argument('--mount-check', action='store_true',
                         help='refuse a device path where nothing is mounted')
     for each in fields(CompactOptions):

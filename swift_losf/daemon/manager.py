@@ -28,7 +28,7 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from functools import partial
 from typing import Dict
 
 from swift.common.concurrency import GreenPile, sleep, spawn
@@ -45,21 +45,15 @@ from swift.common.utils import (
     whataremyips,
 )
 
-from swift_losf.daemon.supervisor import (
-    ServerKey,
-    State,
-    Supervised,
-    command,
-)
+from swift_losf.daemon.managed import ManagedServer
+from swift_losf.daemon.supervisor import ServerKey, Supervised, command
 from swift_losf.daemon.watched import RECON_KEY
 from swift_losf.diskfile.kvmanager import KVManager
-from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.channel import check_path
 from swift_losf.index.index_client import IndexClient
 from swift_losf.mounts import Devices
 from swift_losf.options import CompactOptions, LosfOptions, ManagerOptions
-from swift_losf.volumes.ballast import is_given_up
 
 SECTION = 'object-losf'
 #: statistics that statsd is told of as counters
@@ -67,18 +61,6 @@ COUNTED = ('moved', 'removed_volumes')
 NO_ONCE = '%s serves for ever; it cannot be run once' % SECTION
 #: seconds between two looks at mounts, rings and children
 TICK = 0.5
-
-
-def free_percent(layout):
-    """Return what is free where volumes or index are, whichever has less."""
-    return min(100 * found.f_bavail / found.f_blocks
-               for found in map(os.statvfs, (layout.volumes, layout.index)))
-
-
-@dataclass(frozen=True)
-class _Server:
-    supervised: Supervised
-    client: IndexClient
 
 
 def kv_policies(policies):
@@ -202,22 +184,27 @@ class IndexServerManager(Daemon):
                 self.devices.presence(key.device) if wanted else None, now)
             if not wanted and not server.supervised.pid:
                 del self._servers[key]
+            else:
+                server.tell(self._part_power(key))
+
+    def _part_power(self, key):
+        return next((each.object_ring.part_power for each in self.policies
+                     if int(each) == key.policy_index and each.object_ring),
+                    None)
 
     def command(self, key):
         """Return the command line of the index server of a ServerKey."""
-        ring = next((each.object_ring for each in self.policies
-                     if int(each) == key.policy_index), None)
         return command(self._layout(key), self.options,
                        self.compact_options, self.losf_options.max_volume_size,
                        self.devices.mount_check,
-                       ring and ring.part_power)
+                       self._part_power(key))
 
     def _add(self, key):
-        self._servers[key] = _Server(
-            Supervised(str(key), self.command(key), self.options,
-                       self.logger),
-            IndexClient(self._layout(key).socket,
-                        self.losf_options.index_timeout,
+        layout = self._layout(key)
+        self._servers[key] = ManagedServer(
+            layout, Supervised(str(key), self.command(key), self.options,
+                               self.logger),
+            IndexClient(layout.socket, self.losf_options.index_timeout,
                         self.losf_options.index_retry_interval))
 
     def stop(self):
@@ -271,20 +258,8 @@ class IndexServerManager(Daemon):
         self._counted[key] = {name: known[name] for name in COUNTED}
 
     def _observe(self, key, server):
-        supervised = server.supervised
-        seen = {'device': key.device, 'policy': key.policy_index,
-                'state': supervised.state.value, 'pid': supervised.pid,
-                'restarts': supervised.restarts}
-        if supervised.state is State.RUNNING:
-            try:
-                known = vars(server.client.statistics())
-                self._count(key, known)
-                layout = self._layout(key)
-                seen.update(known, free_percent=free_percent(layout),
-                            is_full=any(map(is_given_up, layout.ballasts)))
-            except (IndexUnavailable, OSError) as err:
-                seen['error'] = str(err)
-        return seen
+        return {'device': key.device, 'policy': key.policy_index,
+                **server.observe(partial(self._count, key))}
 
 
 def main():

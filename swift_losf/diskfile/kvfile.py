@@ -106,8 +106,7 @@ class KVWriter(diskfile.BaseDiskFileWriter):
         They are taken out together with its entry. What comes in between is
         left to the cleanup, as is all that is not known without a call.
         """
-        files = self._store.known_files(self._where.partition,
-                                        self._where.object_hash)
+        files = self._store.known_files(self._where.object_hash)
         others = [other for other, _ in files or () if other != name]
         if not others:
             return ()

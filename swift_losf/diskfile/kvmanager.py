@@ -10,13 +10,13 @@ to an :class:`ObjectFiles`.
 import copy
 import random
 import shutil
+import time
 from os.path import basename, dirname, isdir, join
 from typing import Any, Optional, Tuple
 
-from swift.common.concurrency import tpool
+from swift.common.concurrency import sleep, tpool
 from swift.common.constraints import check_drive
 from swift.common.exceptions import (
-    DiskFileDeviceUnavailable,
     DiskFileNotExist,
     DiskFileStateChanged,
 )
@@ -31,6 +31,11 @@ from swift_losf.diskfile.store import Store
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout, ObjectPath
 from swift_losf.options import LosfOptions
+
+#: seconds for which an index may take to go by the part power of a new ring,
+#: which the manager of the index servers reads within 15, and between looks
+PART_POWER_PATIENCE = 60
+PART_POWER_INTERVAL = 0.2
 
 
 class KVManager(diskfile.BaseDiskFileManager):
@@ -106,8 +111,8 @@ class KVManager(diskfile.BaseDiskFileManager):
 
         :param files: an ObjectFiles
         """
-        view = copy.copy(self)
-        view.files = files
+        view: KVManager = object.__new__(type(self))
+        view.__dict__ = {**self.__dict__, 'files': files}
         return view
 
     def of_object(self, path, files=None):
@@ -156,17 +161,41 @@ class KVManager(diskfile.BaseDiskFileManager):
 
     # What concerns objects, suffixes, partitions and devices.
 
-    def get_diskfile(self, device, partition, account, container, obj,
-                     policy, **kwargs):
-        if kwargs.get('next_part_power') is not None:
-            self.logger.error(
-                'The partition power of policy %d is being increased, which '
-                'is not possible while objects are in volumes: run '
-                'swift-ring-builder <builder> '
-                'cancel_increase_partition_power', int(policy))
-            raise DiskFileDeviceUnavailable()
-        return super().get_diskfile(device, partition, account, container,
-                                    obj, policy, **kwargs)
+    def get_diskfile(self, *args, next_part_power=None, **kwargs):
+        # There are no links to make while a part power is increased: the
+        # index knows the partition, and invalidates it if this is another.
+        return super().get_diskfile(*args, **kwargs)
+
+    def get_hashes(self, device, partition, suffixes, policy,
+                   skip_rehash=False):
+        if not skip_rehash:
+            self._require_part_power(device, policy)
+        return super().get_hashes(device, partition, suffixes, policy,
+                                  skip_rehash)
+
+    def _require_part_power(self, device, policy):
+        """
+        Wait until partitions are those of a ring that has been increased.
+
+        swift-object-relinker hashes each partition when it cleans up: so it
+        fails if an index still goes by the part power before.
+
+        :raises IndexUnavailable: if they are not yet
+        """
+        ring, path = policy.object_ring, self.get_dev_path(device)
+        if not ring or not path or ring.next_part_power != ring.part_power:
+            return
+        index = self.store(path, int(policy)).index
+        give_up = time.monotonic() + PART_POWER_PATIENCE
+        while index.statistics().part_power != ring.part_power:
+            if time.monotonic() > give_up:
+                error = ('%s: the partitions of policy %d are not yet those '
+                         'of part power %d: swift-init object-losf has to '
+                         'run, and to have read the ring' % (
+                             device, int(policy), ring.part_power))
+                self.logger.error(error)
+                raise IndexUnavailable(error)
+            sleep(PART_POWER_INTERVAL)
 
     def object_audit_location_generator(self, policy, device_dirs=None,
                                         auditor_type='ALL'):

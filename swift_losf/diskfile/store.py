@@ -83,13 +83,13 @@ class Store:
 
     def list_hash(self, partition, object_hash):
         """Return the files of a hash: a list of (name, Location)."""
-        files = self.known_files(partition, object_hash)
+        files = self.known_files(object_hash)
         return self.ask_for_hash(partition, object_hash) if files is None \
             else files
 
-    def known_files(self, partition, object_hash):
+    def known_files(self, object_hash):
         """Do what list_hash does, but return None where it would ask."""
-        return self.index.known_files(partition, bytes.fromhex(object_hash))
+        return self.index.known_files(bytes.fromhex(object_hash))
 
     def ask_for_hash(self, partition, object_hash):
         """Do what list_hash does, but call the index in any case."""

@@ -114,8 +114,8 @@ class _Wanted:
         expect('the lengths', _lengths(header), _lengths(self.location),
                _lengths(header) == _lengths(self.location))
         # a fragment's record keeps its name when it becomes durable
-        expect('the name', footer.name, self.name, self.name in (
-            footer.name, durable_name(footer.name)))
+        expect('the name', footer.name, self.name, self.name == footer.name
+               or self.name == durable_name(footer.name))
         return _Parts(header, footer, decode_metadata(footer.metadata), data)
 
     def load_verified(self, fd):

@@ -2,8 +2,9 @@
 """
 The keys of the index. FORMAT.md, "The index".
 
-Keys of one kind that are listed together stand together. What does not decode
-raises FormatError.
+Keys of one kind that are listed together stand together. What is called the
+partition here is that of the index's own part power: partition_view.py. What
+does not decode raises FormatError.
 """
 
 import struct
@@ -43,7 +44,7 @@ def suffix_of(hash_: bytes) -> int:
     return int.from_bytes(hash_[-2:], 'big') & MAX_SUFFIX
 
 
-def _turn(hash_: bytes) -> bytes:
+def turn(hash_: bytes) -> bytes:
     """Return a hash with its suffix, 12 bits, moved to its head."""
     number = int.from_bytes(hash_, 'big')
     return (number >> _SUFFIX_BITS
@@ -87,7 +88,7 @@ def hash_range(partition: int, hash_: bytes,
 
 
 def _hash_prefix(partition: int, hash_: bytes, letter: bytes) -> bytes:
-    return _PARTITION.pack(letter, partition) + _turn(hash_)
+    return _PARTITION.pack(letter, partition) + turn(hash_)
 
 
 def hash_prefix(key: bytes) -> bytes:
@@ -97,7 +98,7 @@ def hash_prefix(key: bytes) -> bytes:
 
 def place_of(partition: int, hash_: bytes) -> bytes:
     """Return what the keys of a hash have behind their first letter."""
-    return partition.to_bytes(4, 'big') + _turn(hash_)
+    return partition.to_bytes(4, 'big') + turn(hash_)
 
 
 def file_key(partition: int, hash_: bytes, name: str) -> bytes:
@@ -136,13 +137,18 @@ def split_file_key(key: bytes) -> Tuple[int, bytes, str]:
             decode_name(key[_FILE_PREFIX:end]))
 
 
-def hash_place(partition: int, hash_: bytes) -> bytes:
-    """Return what the keys of a hash have behind their letter: 20 bytes."""
-    return _hash_prefix(partition, hash_, FILE)[1:]
+def turned(place: bytes) -> bytes:
+    """Return the turned hash of what place_of gave."""
+    return place[PLACE - HASH_LENGTH:]
+
+
+def hash_of(place: bytes) -> bytes:
+    """Return the hash of what place_of gave."""
+    return _turn_back(turned(place))
 
 
 def split_code(key: bytes) -> Tuple[bytes, bytes]:
-    """Return hash_place() of a file's key, and the code of its name."""
+    """Return place_of() of a file's key, and the code of its name."""
     return key[1:_FILE_PREFIX], key[_FILE_PREFIX:]
 
 

@@ -5,14 +5,18 @@ The paths that LOSF uses on disk. FORMAT.md, "The format of LOSF".
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from os.path import basename, join
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Iterable, List, Optional, Tuple
 
 LOSF_BASE = 'losf'
 OBJECTS_BASE = 'objects'
 
 _VOLUME_NAME = re.compile(r'v([0-9]{10})\Z')
-_OBJECTS_NAME = re.compile(OBJECTS_BASE + r'(?:-([0-9]+))?\Z')
+#: A device may be called like an objects directory, so the last one counts.
+_BELOW_OBJECTS = re.compile(
+    '(.*)/' + OBJECTS_BASE + r'(?:-([0-9]+))?/([0-9]+)(?:/([^/]+))?'
+    r'(?:/([^/]+))?(?:/([^/]+))?/*\Z', re.DOTALL)
 _LOSF_NAME = re.compile(LOSF_BASE + r'(?:-([1-9][0-9]*))?\Z')
 
 
@@ -56,12 +60,12 @@ class Layout:
         return '%s-%d' % (base, self.policy_index) if self.policy_index \
             else base
 
-    @property
+    @cached_property
     def root(self) -> str:
         """The directory of all that is no partition."""
         return join(self.device_path, self._named(LOSF_BASE))
 
-    @property
+    @cached_property
     def volumes(self) -> str:
         """The directory of the volumes."""
         return join(self.root, 'volumes')
@@ -75,7 +79,7 @@ class Layout:
                 self._named(LOSF_BASE))
         return join(self.root, 'index')
 
-    @property
+    @cached_property
     def socket(self) -> str:
         """The socket of the index server."""
         return join(self.root, 'index.sock')
@@ -134,17 +138,8 @@ class ObjectPath:
         :param path: absolute
         :raises ValueError: if it is not below an ``objects`` directory
         """
-        below: Sequence[str] = ()
-        parts = path.rstrip('/').split('/')
-        # A device may be called like an objects directory, nothing below
-        # one can.
-        match = None
-        for at in reversed(range(1, len(parts))):
-            match = _OBJECTS_NAME.match(parts[at])
-            if match:
-                below = parts[at + 1:]
-                break
-        if not match or not 1 <= len(below) <= 4 or not below[0].isdigit():
+        match = _BELOW_OBJECTS.match(path)
+        if not match:
             raise ValueError('not a path below a partition: %s' % path)
-        return cls('/'.join(parts[:at]), int(match.group(1) or 0),
-                   int(below[0]), *below[1:])
+        device, policy, partition, *names = match.groups()
+        return cls(device, int(policy or 0), int(partition), *names)

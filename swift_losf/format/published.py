@@ -12,13 +12,13 @@ from typing import Dict, Iterable, List, Optional, Tuple
 
 from google_crc32c import value as crc32c
 
-from swift_losf.format.header import FormatError
+from swift_losf.format.header import HASH_LENGTH, FormatError
 from swift_losf.format.keys import split_code
 
 #: bytes of a bucket
 BUCKET = 512
-#: bytes of what a hash is found by: partition and turned hash, as in a key
-PREFIX = 20
+#: bytes of what a hash is found by: keys.turn
+PREFIX = HASH_LENGTH
 
 _HEADER = struct.Struct('<IHB')
 _NUMBER = struct.Struct('<Q')
@@ -34,7 +34,7 @@ Files = Dict[bytes, bytes]
 
 def bucket_of(prefix: bytes, buckets: int) -> int:
     """Return the number of the bucket that a hash belongs into."""
-    return int.from_bytes(prefix[8:16], 'big') % buckets
+    return int.from_bytes(prefix[4:12], 'big') % buckets
 
 
 def _checked(data: bytes, number: int) -> int:
@@ -158,12 +158,12 @@ def grouped(entries: Iterable[Tuple[bytes, bytes]]
     Gather the files of each hash.
 
     :param entries: keys of files, in their order, and packed locations
-    :returns: a list of (prefix, Files)
+    :returns: a list of (place, Files)
     """
     hashes: List[Tuple[bytes, Files]] = []
     for key, value in entries:
-        prefix, name = split_code(key)
-        if not hashes or hashes[-1][0] != prefix:
-            hashes.append((prefix, {}))
+        place, name = split_code(key)
+        if not hashes or hashes[-1][0] != place:
+            hashes.append((place, {}))
         hashes[-1][1][name] = value
     return hashes

@@ -148,6 +148,8 @@ class Statistics:
     :param garbage_bytes: how much of that compaction would give back
     :param moved: the number of records that compaction has moved
     :param removed_volumes: the number of volumes that it has removed
+    :param part_power: the one that partitions follow from, and their
+        directories as well; 0: it is not known, or some may be of another
     """
     files: int
     bytes: int
@@ -160,6 +162,7 @@ class Statistics:
     garbage_bytes: int
     moved: int
     removed_volumes: int
+    part_power: int
 
 
 def pack_varints(numbers: Iterable[int]) -> bytes:

@@ -63,7 +63,7 @@ class Check:
         self.progress = progress
         self.check_data = check_data
         self.totals = Totals()
-        self.partition_of = index.reader.partition_of
+        self.key_partition_of = index.part_power.key_partition_of
         self._states = index.db.volumes.copy()
 
     def run(self):

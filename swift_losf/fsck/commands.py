@@ -144,7 +144,7 @@ class Fsck:
 
     def _index(self):
         index = Index(self.layout.index)
-        index.reader.part_power = self._part_power
+        index.part_power.set(self._part_power)
         return index
 
     def _open(self):

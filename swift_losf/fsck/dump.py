@@ -11,7 +11,7 @@ import errno
 import logging
 import os
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from swift_lightsync.common.command import Exit, UsageError
 from swift_losf.diskfile.vfile import read_metadata
@@ -21,6 +21,7 @@ from swift_losf.format.header import (
     FormatError,
     VolumeType,
 )
+from swift_losf.format.keys import partition_of
 from swift_losf.fsck.check import find_volume, list_volumes
 from swift_losf.fsck.quarantine import Wanted
 from swift_losf.fsck.volume_check import read_own_header
@@ -41,10 +42,12 @@ class Entries:
     :param list_hash: of (partition, hash): a list of (name, Location)
     :param list_quarantine: an iterator of (partition, hash, name, Location)
     :param list_volumes: a list of (number, files, bytes, dead bytes)
+    :param part_power: that partitions follow from; none: it is not known
     """
     list_hash: Callable[..., Any]
     list_quarantine: Callable[..., Any]
     list_volumes: Callable[..., Any]
+    part_power: Optional[int]
 
 
 @dataclass(frozen=True)
@@ -82,19 +85,20 @@ def offline(index):
     with contextlib.closing(index):
         yield Entries(index.reader.list_hash, list_quarantine, lambda: [
             (number, state.files, state.bytes, state.dead_bytes)
-            for number, state in index.list_volumes()])
+            for number, state in index.list_volumes()],
+            index.part_power.view.power)
 
 
 def online(layout):
     """Return Entries that ask the index server, or Unknown."""
     client = IndexClient(layout.socket)
     try:
-        client.statistics()
+        part_power = client.statistics().part_power
     except IndexUnavailable as err:
         return Unknown(str(err))
     return Entries(client.list_hash, client.list_quarantine, lambda: [
         (each.number, each.files, each.bytes, each.dead_bytes)
-        for each in client.list_volumes()])
+        for each in client.list_volumes()], part_power)
 
 
 class Dump:
@@ -200,7 +204,7 @@ class Dump:
     def hash(self, hash_):
         """Show the files of an object."""
         status = Exit.NOT_WELL
-        for partition in partitions_of(hash_):
+        for partition in partitions_of(hash_, self._known().part_power):
             for name, location in self._known().list_hash(
                     partition, hash_):
                 status = Exit.WELL
@@ -263,13 +267,14 @@ def _header_fields(fd, number):
             'policy': header.policy}
 
 
-def partitions_of(hash_):
+def partitions_of(hash_, part_power=None):
     """
     Return all partitions that an object may be in, a list.
 
-    The partition power is not known here, so there is one for each power.
-
     :param hash_: of the object, 16 bytes
+    :param part_power: None or 0: it is not known, so any may be it
     """
+    if part_power:
+        return [partition_of(hash_, part_power)]
     head = int.from_bytes(hash_[:4], 'big')
     return sorted({head >> _BITS - power for power in range(_BITS + 1)})

@@ -57,7 +57,8 @@ def purge(index, wanted):
             for partition, hash_, name, location in page:
                 if wanted.has(hash_, name):
                     change.remove_quarantined(keys.quarantine_key(
-                        partition, hash_, name, location), location)
+                        index.part_power.key_partition(partition, hash_),
+                        hash_, name, location), location)
                     change.reclaim(location)
         more = bool(after)
     index.sync()

@@ -82,7 +82,7 @@ def rebuild(layout, progress, part_power=None):
         aside, = set(os.listdir(os.path.dirname(layout.index))) - before
     progress.begin('rebuilding the index', used_bytes(layout))
     index = open_index(layout)
-    index.reader.part_power = part_power
+    index.part_power.set(part_power)
 
     def advance(state):
         known = index.statistics()

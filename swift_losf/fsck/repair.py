@@ -21,7 +21,7 @@ from swift_losf.format import keys
 from swift_losf.fsck.check import find_volume
 from swift_losf.fsck.findings import BEYOND_REPAIR, Kind
 from swift_losf.index.db import fsync
-from swift_losf.upkeep.invalidation import invalidate
+from swift_losf.upkeep.partitions import invalidate
 from swift_losf.upkeep.recovery import Recovery
 from swift_losf.volumes.volume import mark_quarantined, mend_copies
 
@@ -105,8 +105,8 @@ class Repair:
 
     def _take_out(self, entry, quarantine=False):
         if entry.letter == keys.FILE:
-            invalidate(self.layout, entry.partition,
-                       [keys.suffix_of(entry.hash)])
+            invalidate(self.layout, self.index.part_power.view.partition(
+                entry.partition, entry.hash), [keys.suffix_of(entry.hash)])
         with self.index.db.change() as change:
             if entry.letter == keys.FILE:
                 change.remove_file(entry.key, entry.location)

@@ -212,7 +212,8 @@ class VolumeCheck:
     def _rank(self, entry, found):
         """Return the rank of an entry: of two of a record the higher stays."""
         return (entry.letter == keys.QUARANTINED,
-                entry.partition == self.check.partition_of(found.header),
+                entry.partition == self.check.key_partition_of(
+                    found.header),
                 (entry.name != found.name) == found.header.durable)
 
     def _known(self, offset, entry, found):

@@ -25,7 +25,7 @@ class Change:
         self.volumes = {}
         #: numbers of volumes whose state is taken out
         self.dropped = set()
-        #: prefixes of hashes to what becomes of their files: codes of names
+        #: places of hashes to what becomes of their files: codes of names
         #: to packed locations, or None
         self.touched = {}
         #: whether it queues space that is to be given back
@@ -51,8 +51,8 @@ class Change:
     def _touch(self, key, value):
         self.made = True
         if key[:1] == keys.FILE:
-            prefix, code = keys.split_code(key)
-            self.touched.setdefault(prefix, {})[code] = value
+            place, code = keys.split_code(key)
+            self.touched.setdefault(place, {})[code] = value
 
     def volume(self, number, type_=VolumeType.DATA):
         """Return the state of a volume; of an empty one if it is new."""

@@ -4,11 +4,14 @@ Lists what is in an index, for the calls of index.proto and for upkeep.
 
 Each call sees the index as it was when the call began. Suffixes and
 partitions are found by seeking from one to the next, so their number of files
-does not matter.
+does not matter. The methods that upkeep and other calls use (files,
+is_entered, find) take the partition that stands in keys; lists are by that of
+the ring.
 """
 
+import heapq
 from itertools import groupby
-from typing import List, Tuple
+from typing import List, Set, Tuple
 
 from swift_losf.format import keys
 from swift_losf.format.header import HASH_LENGTH
@@ -45,22 +48,12 @@ class EntryReader:
     Lists the files, hashes, suffixes and partitions of an index.
 
     :param db: a Database
+    :param part_power: its PartPower
     """
 
-    def __init__(self, db):
+    def __init__(self, db, part_power):
         self.db = db
-        #: of the ring; None: the headers of records tell partitions
-        self.part_power = None
-
-    def partition_of(self, header):
-        """
-        Return the partition of an object: its hash has it, not its record.
-
-        :param header: the RecordHeader of a record
-        """
-        if self.part_power is None:
-            return header.partition
-        return keys.partition_of(header.hash, self.part_power)
+        self._part_power = part_power
 
     def files(self, partition, hash_):
         """Return the files of a hash: a dict of name to Location."""
@@ -110,7 +103,8 @@ class EntryReader:
     def list_hash(self, partition, hash_):
         """Return the files of a hash: a list of (name, Location), by name."""
         check_hash(partition, hash_)
-        return sorted(self.files(partition, hash_).items())
+        return sorted(self.files(self._part_power.key_partition(
+            partition, hash_), hash_).items())
 
     def list_suffix(self, partition, suffix, after=b'', limit=0,
                     last_suffix=0):
@@ -127,15 +121,12 @@ class EntryReader:
         check_range('last_suffix', last, suffix, keys.MAX_SUFFIX)
         check('after', after.hex(), 'empty or %d bytes' % HASH_LENGTH,
               len(after) in (0, HASH_LENGTH))
-        start, _ = keys.suffix_range(partition, suffix)
-        _, stop = keys.suffix_range(partition, last)
         if after:
             check('after', after.hex(), 'a hash of suffix %03x to %03x' % (
                 suffix, last), suffix <= keys.suffix_of(after) <= last)
-            start = keys.hash_range(partition, after)[1]
         limit = min(limit or PAGE, PAGE)
         page: List[Tuple[bytes, List[str]]] = []
-        for key, _ in self.db.scan(start, stop):
+        for key, _ in self.entries(partition, suffix, last, after):
             _, hash_, name = keys.split_file_key(key)
             if not page or page[-1][0] != hash_:
                 if len(page) == limit:
@@ -147,23 +138,67 @@ class EntryReader:
     def list_partition(self, partition):
         """Return the suffixes, numbers, of a partition that have files."""
         check_range('partition', partition, 0, keys.MAX_PARTITION)
-        return [suffix for _, suffix in self._skim(
-            keys.partition_range(partition),
-            lambda place: keys.suffix_range(*place))]
+        return sorted({piece.read(key)[0] for piece in self._slices(partition)
+                       for key, _ in self._walk(piece, skim=True)})
 
     def list_partitions(self):
         """Return the partitions, numbers, that have files."""
-        return [partition for partition, _ in self._skim(
-            keys.prefix_range(keys.FILE),
-            lambda place: keys.partition_range(place[0]))]
-
-    def _skim(self, whole, group):
+        view = self._part_power.view
         # One seek for each group, however many files are in it.
-        entries = self.db.scan(*whole)
+        entries = self.db.scan(*keys.prefix_range(keys.FILE))
+        found: Set[int] = set()
         for key, _ in entries:
-            place = keys.split_place(key)
-            yield place
-            entries.seek(group(place)[1])
+            group = keys.split_place(key)[0]
+            entries.seek(keys.partition_range(group)[1])
+            several = view.partitions(group)
+            found.update(several if len(several) == 1 else (
+                partition for partition in several
+                if any(True for _ in self.entries(partition))))
+        return sorted(found)
+
+    def _slices(self, partition):
+        return self._part_power.view.slices(partition)
+
+    def entries(self, partition, suffix=0, last=keys.MAX_SUFFIX, after=b''):
+        """
+        Return an iterator of the entries of suffixes in a row, by hash.
+
+        :param suffix: the first of them
+        :param last: the last of them
+        :param after: a hash before the first one that is wanted; empty: none
+        """
+        walks = [self._walk(each, suffix, last, after)
+                 for each in self._slices(partition)]
+        return walks[0] if len(walks) == 1 else heapq.merge(
+            *walks, key=lambda entry: keys.turned(
+                keys.hash_prefix(entry[0])[1:]))
+
+    def _walk(self, piece, suffix=0, last=keys.MAX_SUFFIX, after=b'', *,
+              skim=False):
+        """
+        Yield the entries of a Slice, some suffixes of it.
+
+        Where it is but a part of the suffixes, one is sought after the other.
+
+        :param skim: whether one entry of each suffix is enough
+        """
+        start = keys.hash_range(piece.group, after)[1] if after \
+            else piece.first(suffix)
+        stop = keys.suffix_range(piece.group, last)[1]
+        entries = self.db.scan(start, stop)
+        for entry in entries:
+            if not piece.bits and not skim:
+                yield entry
+                continue
+            found, head = piece.read(entry[0])
+            if head == piece.head:
+                yield entry
+                if not skim:
+                    continue
+            behind = head >= piece.head
+            if behind and found == last:
+                return
+            entries.seek(piece.first(found + behind))
 
     def list_files(self, first, end, after=b''):
         """
@@ -197,10 +232,9 @@ class EntryReader:
                 page += self._standing([(key, value)] + others, first, end)
         return page, b''
 
-    @staticmethod
-    def _standing(entries, first, end):
+    def _standing(self, entries, first, end):
         # The files of a hash, if it stands in that range.
-        partition, hash_, _ = keys.split_file_key(entries[0][0])
+        partition, hash_, _ = self._split(entries[0][0])
         files = _leader_first([(keys.split_file_key(key)[2], value)
                                for key, value in entries])
         if not first <= unpack_spot(files[0][1]) < end:
@@ -222,7 +256,12 @@ class EntryReader:
         start, stop = keys.prefix_range(keys.QUARANTINED)
         for key, value in self.db.scan(after and after + b'\0' or start,
                                        stop):
-            page.append((*keys.split_file_key(key), Location.unpack(value)))
+            page.append((*self._split(key), Location.unpack(value)))
             if len(page) == PAGE:
                 return page, key
         return page, b''
+
+    def _split(self, key):
+        """Return what split_file_key does, with the partition of the ring."""
+        group, hash_, name = keys.split_file_key(key)
+        return self._part_power.view.partition(group, hash_), hash_, name

@@ -22,6 +22,7 @@ from swift_losf.index.call_arguments import (
 from swift_losf.index.db import Database
 from swift_losf.index.entry_reader import EntryReader
 from swift_losf.index.mover import Mover
+from swift_losf.index.part_power import PartPower
 from swift_losf.index.reclaim_queue import ReclaimQueue
 
 
@@ -42,9 +43,10 @@ class Index:
     """
     Keeps which files exist, where their records are, and what is unused.
 
-    Its parts: ``reader`` lists what there is, ``reclaim`` queues space that
-    is to be given back, ``adopter`` enters what recovery finds, ``mover``
-    what was copied.
+    Its parts: ``part_power`` tells which partition a hash is in, whatever a
+    caller takes it to be, ``reader`` lists what there is, ``reclaim`` queues
+    space that is to be given back, ``adopter`` enters what recovery finds,
+    ``mover`` what was copied.
 
     :param path: the directory of its LevelDB
     :param durable: whether that is on a disk, not in memory
@@ -55,7 +57,8 @@ class Index:
 
     def __init__(self, path, durable=True):
         self.db = Database(path, durable)
-        self.reader = EntryReader(self.db)
+        self.part_power = PartPower(self.db)
+        self.reader = EntryReader(self.db, self.part_power)
         self.reclaim = ReclaimQueue(self.db)
         self.adopter = Adopter(self.db, self.reader)
         self.mover = Mover(self.db, self.reader)
@@ -70,7 +73,7 @@ class Index:
         Entering it again changes nothing. A file of the same name gives way,
         as it would to a rename.
 
-        :param partition: of the object
+        :param partition: that the caller takes the object to be in
         :param hash_: of its name, 16 bytes
         :param name: of the file
         :param location: of its record
@@ -80,6 +83,8 @@ class Index:
         :raises Refused: if the record has been removed
         """
         check_hash(partition, hash_)
+        asked, partition = partition, self.part_power.key_partition(
+            partition, hash_)
         key = file_key(partition, hash_, name)
         check_location(name, location)
         check_range('watermark', watermark, VOLUME_HEADER_LENGTH,
@@ -91,6 +96,7 @@ class Index:
             else VolumeType.DATA
         with self.db.change() as change:
             self._require_volume(location)
+            self.part_power.note_change(asked, hash_)
             change.raise_watermark(location.volume, type_, watermark)
             files = self.reader.files(partition, hash_)
             if not self.reader.is_entered(partition, hash_, location,
@@ -143,10 +149,13 @@ class Index:
         :returns: (names that were there, how many files are left)
         """
         check_hash(partition, hash_)
+        asked, partition = partition, self.part_power.key_partition(
+            partition, hash_)
         for name in names:
             file_key(partition, hash_, name)
         self._sync_before(hash_, names)
         with self.db.change() as change:
+            self.part_power.note_change(asked, hash_)
             files = self.reader.files(partition, hash_)
             wanted = set(files).intersection(names) if names else set(files)
             if hash_ in self.mover.copied:
@@ -173,13 +182,16 @@ class Index:
         """
         if hash_:
             check_hash(partition, hash_)
-            entries = keys.hash_range(partition, hash_)
         else:
             check_suffix(partition, suffix)
-            entries = keys.suffix_range(partition, suffix)
         count = 0
         with self.db.change() as change:
-            for key, value in self.db.scan(*entries):
+            if hash_:
+                self.part_power.note_change(partition, hash_)
+            for key, value in self.db.scan(*keys.hash_range(
+                    self.part_power.key_partition(partition, hash_), hash_)
+                    ) if hash_ else self.reader.entries(
+                        partition, suffix, suffix):
                 location = Location.unpack(value)
                 change.remove_file(key, location)
                 change.add_quarantined(
@@ -198,9 +210,12 @@ class Index:
         :raises NotFound: if there is no file of either name
         """
         check_hash(partition, hash_)
+        asked, partition = partition, self.part_power.key_partition(
+            partition, hash_)
         old_key = file_key(partition, hash_, old)
         new_key = file_key(partition, hash_, new)
         with self.db.change() as change:
+            self.part_power.note_change(asked, hash_)
             files = self.reader.files(partition, hash_)
             if old not in files and new not in files:
                 raise NotFound('partition %d, hash %s: there is no %s' % (
@@ -266,7 +281,8 @@ class Index:
             punched_bytes=self.reclaim.punched_bytes,
             allocated_bytes=self.allocated_bytes,
             garbage_bytes=self.garbage_bytes, moved=self.mover.moved,
-            removed_volumes=len(self.db.retired))
+            removed_volumes=len(self.db.retired),
+            part_power=self.part_power.tidied)
 
     def sync(self):
         """Make all durable that has been done before."""

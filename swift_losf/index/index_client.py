@@ -54,11 +54,6 @@ def _location(file):
                     at.name_length)
 
 
-def _place(spot):
-    volume, offset = spot
-    return index_pb2.Place(volume=volume, offset=offset)
-
-
 def _plain(cls, message):
     return cls(*(getattr(message, name) for name in cls.__annotations__))
 
@@ -88,8 +83,11 @@ class IndexClient:
                                        method.name.encode()),
                           getattr(index_pb2, method.output_type.name))
             for method in _SERVICE.methods}
-        self._places = PublishedPlaces(socket_path, partial(
-            self._call, 'GetTable', index_pb2.Empty()))
+        self._places = PublishedPlaces(
+            socket_path, partial(self._ask, 'GetTable'))
+
+    def _ask(self, name):
+        return self._call(name, index_pb2.Empty())
 
     def _call(self, name, request):
         path, reply = self._methods[name]
@@ -114,7 +112,7 @@ class IndexClient:
                          for file in listing.files), 'files of another hash')
             return [(file.name, _location(file)) for file in listing.files]
 
-    def register(self, partition, object_hash, name, location, watermark,
+    def register(self, partition, object_hash, name, at, watermark,
                  supersedes=()):
         """
         Enter a file whose record is durable, and remove what gives way to it.
@@ -122,8 +120,8 @@ class IndexClient:
         :param partition: a number
         :param object_hash: 16 bytes
         :param name: of the file
-        :param location: a Location
-        :param watermark: of the location's volume
+        :param at: the Location of its record
+        :param watermark: of the record's volume
         :param supersedes: names of files that give way
         :returns: a list of all files of the hash, as (name, Location)
         """
@@ -131,10 +129,9 @@ class IndexClient:
             file=index_pb2.File(
                 partition=partition, hash=object_hash, name=name,
                 location=index_pb2.Location(
-                    volume=location.volume, offset=location.offset,
-                    data_length=location.data_length,
-                    metadata_length=location.metadata_length,
-                    name_length=location.name_length)),
+                    volume=at.volume, offset=at.offset,
+                    data_length=at.data_length, name_length=at.name_length,
+                    metadata_length=at.metadata_length)),
             watermark=watermark, supersedes=supersedes), partition,
             object_hash)
 
@@ -175,9 +172,9 @@ class IndexClient:
         return self._files('ListHash', index_pb2.HashRequest(
             partition=partition, hash=object_hash), partition, object_hash)
 
-    def known_files(self, partition, object_hash):
+    def known_files(self, object_hash):
         """Return what list_hash does, or None if no table tells it."""
-        return self._places.find(partition, object_hash)
+        return self._places.find(object_hash)
 
     def list_suffix(self, partition, suffix, limit=0):
         """
@@ -229,8 +226,7 @@ class IndexClient:
 
     def list_partitions(self):
         """Return a list of the partitions, numbers, that have files."""
-        return list(self._call(
-            'ListPartitions', index_pb2.Empty()).partitions)
+        return list(self._ask('ListPartitions').partitions)
 
     def list_files(self, first, end, after=b''):
         """
@@ -244,7 +240,8 @@ class IndexClient:
             the next page, empty if there is none)
         """
         files, after = self._file_page('ListFiles', index_pb2.FilesRequest(
-            first=_place(first), end=_place(end), after=after))
+            first=index_pb2.Place(volume=first[0], offset=first[1]),
+            end=index_pb2.Place(volume=end[0], offset=end[1]), after=after))
         hashes: List[Tuple[int, bytes, Dict[str, Location]]] = []
         last = None
         for partition, object_hash, name, location in files:
@@ -291,10 +288,13 @@ class IndexClient:
 
     def list_volumes(self):
         """Return a list of the Volumes."""
-        return [_plain(Volume, each) for each in self._call(
-            'ListVolumes', index_pb2.Empty()).volumes]
+        return [_plain(Volume, each)
+                for each in self._ask('ListVolumes').volumes]
 
     def statistics(self):
         """Return the Statistics of the index."""
-        return _plain(Statistics, self._call(
-            'GetStatistics', index_pb2.Empty()))
+        return _plain(Statistics, self._ask('GetStatistics'))
+
+    def set_part_power(self, part_power):
+        """Tell the part power of the ring."""
+        self._call('SetPartPower', index_pb2.PartPower(part_power=part_power))

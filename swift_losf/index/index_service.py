@@ -142,6 +142,11 @@ def _get_table(index, request):
                     socket=publisher.socket)
 
 
+def _set_part_power(index, request):
+    index.part_power.set(request.part_power)
+    return pb.Empty()
+
+
 _CALLS = {
     'Register': _register,
     'Remove': _remove,
@@ -157,6 +162,7 @@ _CALLS = {
     'ListVolumes': _list_volumes,
     'GetStatistics': _get_statistics,
     'GetTable': _get_table,
+    'SetPartPower': _set_part_power,
 }
 #: paths to what parses a request, and answers it
 _METHODS = {

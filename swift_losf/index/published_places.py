@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, List, Optional, Tuple
 
 from swift_losf.format.header import FormatError
-from swift_losf.format.keys import hash_place
+from swift_losf.format.keys import turn
 from swift_losf.format.name_code import decode_name
 from swift_losf.format.published import BUCKET, bucket_of, probe
 from swift_losf.format.values import Location
@@ -41,19 +41,19 @@ class _Table:
     def __del__(self) -> None:
         os.close(self.fd)
 
-    def probe(self, place: bytes) -> Any:
+    def probe(self, prefix: bytes) -> Any:
         """
         Return the files of a hash, or None if the table does not tell.
 
         :raises EOFError: if the table was withdrawn
         """
-        number = bucket_of(place, self.buckets)
+        number = bucket_of(prefix, self.buckets)
         for _ in range(_READS):
             data = os.pread(self.fd, BUCKET, number * BUCKET)
             if len(data) < BUCKET:
                 raise EOFError()
             try:
-                return probe(data, number, place)
+                return probe(data, number, prefix)
             except FormatError:
                 continue
         return None
@@ -79,8 +79,7 @@ class PublishedPlaces:
         self._table: Optional[_Table] = None
         self._may_ask_at = 0.0
 
-    def find(self, partition: int, hash_: bytes
-             ) -> Optional[List[Tuple[str, Location]]]:
+    def find(self, hash_: bytes) -> Optional[List[Tuple[str, Location]]]:
         """
         Return the files of a hash, by name, or None if they are not known.
 
@@ -91,7 +90,7 @@ class PublishedPlaces:
         if table is None:
             return None
         try:
-            found = table.probe(hash_place(partition, hash_))
+            found = table.probe(turn(hash_))
             return None if found is None else sorted(
                 (decode_name(code), Location.unpack(place))
                 for code, place in found.items())

@@ -103,11 +103,12 @@ class Publisher:
             entries.append((key, value))
         else:
             key = b''
-        for prefix, files in grouped(entries):
-            self._change(prefix, lambda _, files=files: files)
+        for place, files in grouped(entries):
+            self._change(place, lambda _, files=files: files)
         return key
 
-    def _change(self, prefix, changed):
+    def _change(self, place, changed):
+        prefix = keys.turned(place)
         number = bucket_of(prefix, self.buckets)
         at = number * BUCKET
         bucket = Bucket(os.pread(self.descriptor, BUCKET, at), number)
@@ -120,26 +121,26 @@ class Publisher:
 
         REQUIRES: no other change is made meanwhile.
 
-        :param touched: prefixes of hashes to dicts, of the codes of names to
+        :param touched: places of hashes to dicts, of the codes of names to
             packed locations, or to None where a file is gone
         """
         if self._stopped:
             return
         try:
-            for prefix, difference in touched.items():
-                self._change(prefix, lambda files, prefix=prefix,
+            for place, difference in touched.items():
+                self._change(place, lambda files, place=place,
                              difference=difference: self._merged(
-                                 prefix, files, difference))
+                                 place, files, difference))
         except Exception as err:
             # Whoever looks into it finds nothing, and asks.
             self._withdraw(err)
 
-    def _merged(self, prefix, files, difference):
+    def _merged(self, place, files, difference):
         if files is None:
             # Given way to others, or too many: the index has been changed
             # already.
             found = grouped(self._db.scan(
-                *keys.prefix_range(keys.FILE + prefix)))
+                *keys.prefix_range(keys.FILE + place)))
             return found[0][1] if found else {}
         files.update(difference)
         return {name: place for name, place in files.items()

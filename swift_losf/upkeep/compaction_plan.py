@@ -10,6 +10,10 @@ from typing import Iterable, List
 
 from swift_losf.format.header import FIRST_RECORD
 
+#: the part that may be garbage while a disk is nearly full: what somebody
+#: deletes then, to have room, has to come back
+SCARCE_GARBAGE = 0.05
+
 
 @dataclass(frozen=True)
 class VolumeUse:
@@ -56,11 +60,13 @@ class Limits:
     :param reserve: bytes of the disk that copies leave free
     :param slack: bytes of garbage for which no volume is compacted: so much
         filesystems may allocate beside the data
+    :param scarce: bytes of the disk: with fewer free, it is nearly full
     """
     garbage: float
     extents: int
     reserve: int
     slack: int = 64 * 2 ** 10
+    scarce: int = 0
 
 
 def plan(volumes: Iterable[VolumeUse], limits: Limits, free: int
@@ -70,9 +76,9 @@ def plan(volumes: Iterable[VolumeUse], limits: Limits, free: int
 
     Those without files come first: nothing of them is copied. Of the others
     those with the largest part of garbage are taken, until what is left of it
-    is allowed. None is taken that has less than half of the allowed part, or
-    for whose copies there is no room. Of one that nobody may lock, the
-    garbage counts all the same.
+    is allowed, which is less on a disk that is nearly full. None is taken
+    that has less than half of the allowed part, or for whose copies there is
+    no room. Of one that nobody may lock, the garbage counts all the same.
 
     :param volumes: of one device and policy
     :param limits: Limits
@@ -80,6 +86,9 @@ def plan(volumes: Iterable[VolumeUse], limits: Limits, free: int
     :returns: numbers of volumes, in the order in which they are compacted
     """
     used = list(volumes)
+    allowed = limits.garbage
+    if free < limits.scarce:
+        allowed = min(allowed, SCARCE_GARBAGE)
     chosen = [each.number for each in used
               if each.is_free and not each.files]
     others = [each for each in used if each.files]
@@ -88,10 +97,10 @@ def plan(volumes: Iterable[VolumeUse], limits: Limits, free: int
     for each in sorted(others, reverse=True,
                        key=lambda one: one.garbage_share):
         if (not each.is_free or each.garbage <= limits.slack
-                or each.garbage_share < limits.garbage / 2
+                or each.garbage_share < allowed / 2
                 or each.live > free - limits.reserve):
             continue
-        if (garbage > limits.garbage * allocated
+        if (garbage > allowed * allocated
                 or each.extents > limits.extents):
             chosen.append(each.number)
             garbage -= each.garbage

@@ -61,6 +61,11 @@ class Compaction:
     interval: float
     max_volume_size: int
 
+    @property
+    def room(self):
+        """The bytes of a disk that the copies of a full volume need."""
+        return self.limits.reserve + self.max_volume_size
+
 
 class Compactor(threading.Thread):
     """
@@ -92,8 +97,8 @@ class Compactor(threading.Thread):
         #: rounds that the sweeper had begun then
         self._emptied_at = {}
         self._begun, self._read = time.monotonic(), 0
-        #: volumes that were removed
-        self.removed = 0
+        self._is_pressed = False  # so little is free that clients wait
+        self.removed = 0  # volumes
 
     def run(self):
         try:
@@ -103,20 +108,20 @@ class Compactor(threading.Thread):
             self._fail(err)
 
     def stop(self):
-        """Stop after what is being copied, and let others have the copies."""
+        """Stop after what is being copied."""
         self._stopped.set()
         if self.is_alive():
             self.join()
-        for target in self._targets.values():
-            target.close()
 
     def compact_all(self):
         """Compact each of the volumes of now that calls for it, once."""
         untried = {number for number, _ in self.index.list_volumes()}
         try:
             while not self._stopped.is_set():
+                free = Space.of(self.layout.volumes).bytes
+                self._is_pressed = free < 2 * self.options.room
                 chosen = plan(self._survey(untried), self.options.limits,
-                              Space.of(self.layout.volumes).bytes)
+                              free)
                 if not chosen:
                     return
                 untried.remove(chosen[0])
@@ -128,11 +133,14 @@ class Compactor(threading.Thread):
         except OSError as err:
             # A disk that is full, or damaged, can still be read.
             logger.error('compaction waits: %s', err)
+        finally:
+            for target in self._targets.values():
+                target.close()
 
     def _survey(self, untried):
         """Return the VolumeUses; only those that are untried are free."""
-        uses = [self._use(number, state, number in untried
-                          and self._stuck.get(number) != _left(state))
+        uses = [self._use(number, state, number in untried and (
+            self._stuck.get(number) != (state.files, state.held)))
                 for number, state in self.index.list_volumes()]
         self.index.allocated_bytes = sum(each.allocated for each in uses)
         self.index.garbage_bytes = sum(each.garbage for each in uses)
@@ -159,17 +167,15 @@ class Compactor(threading.Thread):
             self.index.drop_volume(number)
             return
         try:
-            if self._lock(fd, number):
+            if try_lock(fd) and os.path.samestat(
+                    os.fstat(fd), os.stat(self.layout.volume(number))):
                 self._set_emptied(number)
-                self._empty(fd, number)
+                if self.index.db.volumes[number].has_files:
+                    self._empty(fd, number)
                 self._remove(number)
         finally:
             self._set_emptied(None)
             os.close(fd)
-
-    def _lock(self, fd, number):
-        return try_lock(fd) and os.path.samestat(
-            os.fstat(fd), os.stat(self.layout.volume(number)))
 
     def _set_emptied(self, number):
         with self.index.reclaim.lock:
@@ -177,6 +183,8 @@ class Compactor(threading.Thread):
 
     def _empty(self, fd, number):
         """Move all that has entries, as far as it can be read."""
+        # What was waited for before was no work.
+        self._begun, self._read = time.monotonic(), 0
         try:
             header = read_header(fd)
             for batch in self._batches(fd, header):
@@ -193,11 +201,11 @@ class Compactor(threading.Thread):
         self._stuck.pop(number, None)
         state = self.index.db.volumes[number]
         if state.has_files:
-            self._stuck[number] = _left(state)
+            self._stuck[number] = left = state.files, state.held
             logger.warning(
                 'volume %d: %d files cannot be moved, and %d in quarantine: '
                 'their records are damaged, as the auditor will find',
-                number, *_left(state))
+                number, *left)
 
     def _batches(self, fd, header):
         """Yield lists of records that have entries."""
@@ -227,7 +235,10 @@ class Compactor(threading.Thread):
         done, places, end = target.copy(fd, batch, self._breathe)
         if not done:
             return
-        flags = {found.location: _flags(found.header) for found in done}
+        # the bytes of a header that are changed in place
+        flags = {found.location: bytes((
+            FLAG_SET * found.header.quarantined,
+            FLAG_SET * found.header.durable)) for found in done}
 
         def is_current(copy):
             return flags[copy.source] == pread(
@@ -241,22 +252,21 @@ class Compactor(threading.Thread):
         except plyvel.Error:
             raise  # it may have been written: recovery finds out
         except OSError:
-            # Copies that nobody knows would outlive what happens to the
-            # records.
+            # Copies that nobody knows would outlive their records.
             target.undo()
             raise
 
     def _partition(self, found):
-        return self.index.reader.partition_of(found.header)
+        return self.index.part_power.key_partition_of(found.header)
 
     def _breathe(self, count):
-        """Pause, so that work so far was no faster than it may be."""
         self._read += count
         seconds = time.monotonic() - self._begun
         if seconds < PIECE and self._read < BATCH_BYTES:
             return
         if self._stopped.wait(self.options.rates.pause(
-                seconds, self._read, self._is_busy())):
+                seconds, self._read,
+                self._is_busy() and not self._is_pressed)):
             raise Stopped()
         self._begun, self._read = time.monotonic(), 0
 
@@ -287,12 +297,3 @@ class Compactor(threading.Thread):
         return reclaim.cleared <= begun and any(
             state.dead_bytes for state in states.values()
             if state.type == VolumeType.DATA)
-
-
-def _left(state):
-    return state.files, state.held
-
-
-def _flags(header):
-    """Return the bytes of a RecordHeader that are changed in place."""
-    return bytes((FLAG_SET * header.quarantined, FLAG_SET * header.durable))

@@ -74,6 +74,7 @@ def _salvaged(layout, index, progress):
                    'made anew', layout.index, len(salvage.gaps))
     index.db.known.all_but(())
     index.db.reload()
+    index.part_power.load()
     index.db.known.all_but(salvage.gaps)
     return index
 

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections import Counter, deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Dict, Set
@@ -67,7 +67,7 @@ class Rebuild:
         self.layout = layout
         self.index = index
         self.progress = progress
-        self._part_power = index.reader.part_power
+        self._view = index.part_power.view
         #: of an index that lacks but some hashes; else None
         self._gaps = index.db.known.gaps
         if self._gaps == [ALL]:
@@ -96,7 +96,7 @@ class Rebuild:
     def _tasks(self, volumes):
         return deque(
             dict(path=self.layout.volume(number), number=number, start=start,
-                 end=start + PIECE, part_power=self._part_power,
+                 end=start + PIECE, part_power=self._view.keyed,
                  gaps=self._gaps and [(first.hex(), end.hex())
                                       for first, end in self._gaps])
             for number, size in volumes for start in range(0, size, PIECE))
@@ -128,7 +128,9 @@ class Rebuild:
             suffixes: Dict[int, Set[int]] = {}
             for group in batch:
                 partition, suffix = keys.split_place(keys.FILE + group[0])
-                suffixes.setdefault(partition, set()).add(suffix)
+                suffixes.setdefault(self._view.partition(
+                    partition, keys.hash_of(group[0][:keys.PLACE])),
+                    set()).add(suffix)
             for partition, numbers in suffixes.items():
                 invalidate(partition, numbers)
             self._enter(list(map(self._settled, batch)),
@@ -149,7 +151,7 @@ class Rebuild:
                        if get(_held_key(each)) is None], dead
 
     def _enter(self, settled, last):
-        counts: Dict[int, Counter[str]] = {}
+        counts: Dict[int, Dict[str, int]] = {}
         with self.index.db.change() as change:
             for files, held, dead in settled:
                 for each in files:
@@ -166,7 +168,7 @@ class Rebuild:
                     _count(counts, each, 'dead', 'dead_bytes')
                     change.reclaims = True
             for number, count in counts.items():
-                del count['dead']
+                count.pop('dead', None)
                 change.count(number, **count)
         self.index.adopter.recovered += sum(
             len(each) for group in settled for each in group)
@@ -179,7 +181,9 @@ def _held_key(entry):
 
 
 def _count(counts, entry, number, length):
-    count = counts.setdefault(entry.volume, Counter())
+    count = counts.get(entry.volume)
+    if count is None:
+        count = counts[entry.volume] = defaultdict(int)
     count[number] += 1
     count[length] += entry.length
 

@@ -24,8 +24,8 @@ from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
 from swift_losf.index.db import fsync
 from swift_losf.index.known import ALL, is_in
-from swift_losf.upkeep.invalidation import invalidate
 from swift_losf.upkeep.lost_index import open_index, put_away
+from swift_losf.upkeep.partitions import invalidate, tidy
 from swift_losf.upkeep.rebuild import Rebuild
 from swift_losf.volumes.volume import (
     iter_records,
@@ -53,14 +53,14 @@ def recover(layout, progress=lambda state: None, serve=lambda index: None,
     :param progress: called with a few words on what is being done
     :param serve: called with the Index while it is made anew: what it knows
         already may be asked of it; and with None if that fails
-    :param part_power: of the ring; None: headers tell partitions
+    :param part_power: of the ring; None: what the index was told last
     :returns: the Index
     """
     os.makedirs(layout.volumes, exist_ok=True)
     progress('opening the index')
     index = open_index(layout, progress)
-    index.reader.part_power = part_power
     try:
+        index.part_power.set(part_power)
         Recovery(layout, index, progress, serve).run()
     except BaseException:
         serve(None)
@@ -87,6 +87,7 @@ class Recovery:
         self._serve = serve
         #: whether the disk can be written; if not, it is left as it is
         self._durable = index.db.durable
+        index.part_power.invalidate = self._invalidate_suffixes
 
     def run(self):
         """Do the steps 3 to 7."""
@@ -109,8 +110,7 @@ class Recovery:
         self.index.sync()
         put_away(self.layout)
         self.progress('partitions')
-        for partition in self.index.reader.list_partitions():
-            os.makedirs(self.layout.partition(partition), exist_ok=True)
+        tidy(self.layout, self.index)
 
     def _rebuild(self, numbers):
         ends, types = {}, {}
@@ -166,9 +166,7 @@ class Recovery:
             os.close(fd)
 
     def _header(self, number, fd, free):
-        """
-        Return the volume's header, or None if it has none or was set aside.
-        """
+        """Return a volume's header; None if it has none or is set aside."""
         try:
             header, flaw = read_copies(fd)
             expect('the number in the header', header.number, number,
@@ -221,9 +219,9 @@ class Recovery:
             self._raise_watermark(header, end)
 
     def _placed(self, found):
-        """Return a Found whose header has the partition of its hash."""
+        """Return a Found whose header has the partition of its keys."""
         return replace(found, header=replace(
-            found.header, partition=self.index.reader.partition_of(
+            found.header, partition=self.index.part_power.key_partition_of(
                 found.header)))
 
     def _raise_watermark(self, header, watermark):
@@ -253,9 +251,11 @@ class Recovery:
     def _invalidate(self, batch):
         # Also of those that are known: hashes.invalid is never synced.
         suffixes: Dict[int, Set[int]] = {}
-        for found in batch:
-            suffixes.setdefault(found.header.partition, set()).add(
-                keys.suffix_of(found.header.hash))
+        view = self.index.part_power.view
+        for header in (found.header for found in batch):
+            suffixes.setdefault(view.partition(
+                header.partition, header.hash), set()).add(
+                    keys.suffix_of(header.hash))
         for partition, numbers in suffixes.items():
             self._invalidate_suffixes(partition, numbers)
 

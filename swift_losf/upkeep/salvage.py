@@ -20,6 +20,8 @@ from swift_losf.format.values import Location, VolumeState, unpack_varints
 from swift_losf.index.change import NEXT_KEY
 from swift_losf.index.db import UNFINISHED
 from swift_losf.index.known import ALL, Gap
+from swift_losf.index.part_power import KEY as PART_POWER
+from swift_losf.index.part_power import unpack as unpack_part_power
 
 #: longer than any key of a hash: by such numbers places between keys are told
 _WIDTH = 64
@@ -185,6 +187,8 @@ class Salvage:
             value = self._counted(keys.split_volume_key(key), value)
         elif key == UNFINISHED:
             raise NothingLeft('it was being made anew itself')
+        elif key == PART_POWER:
+            unpack_part_power(value)
         elif key != NEXT_KEY:
             return
         self._put(key, value)

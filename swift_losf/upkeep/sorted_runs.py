@@ -7,9 +7,8 @@ Nothing of them outlives the rebuild, and nobody else reads them.
 
 import heapq
 import struct
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Iterator, List
+from typing import Iterator, List, NamedTuple
 
 from swift_losf.format import keys
 from swift_losf.format.header import record_length
@@ -23,8 +22,7 @@ _LENGTH = struct.Struct('>H')
 _BUFFER = 2 ** 18
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """
     A record, as an entry of the index is made of it.
 
@@ -37,8 +35,6 @@ class Entry:
     :param code: of the name
     :param location: packed
     """
-    __slots__ = ('place', 'written', 'quarantined', 'volume', 'offset',
-                 'length', 'code', 'location')
 
     place: bytes
     written: int

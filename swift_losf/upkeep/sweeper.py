@@ -41,8 +41,6 @@ BATCH = 1024
 #: no more holes are made: what is left is the compactor's
 LARGE = 2 ** 20
 MAX_EXTENTS = 256
-#: bytes that are free, below which all is made holes: compaction has no room
-SCARCE = 256 * 2 ** 20
 
 logger = logging.getLogger(__name__)
 
@@ -73,14 +71,16 @@ class Sweeper(threading.Thread):
     :param interval: seconds from one round to the next, when there is
         anything to be given back
     :param fail: called with an exception that ends the thread
+    :param room: bytes that compaction needs: with less, all is made holes
     """
 
-    def __init__(self, layout, index, interval, fail):
+    def __init__(self, layout, index, interval, fail, room=0):
         super().__init__(name='sweeper', daemon=True)
         self.layout = layout
         self.index = index
         self.interval = interval
         self._fail = fail
+        self._room = room
         self._stopped = threading.Event()
 
     def run(self):
@@ -199,11 +199,11 @@ class Sweeper(threading.Thread):
         return True
 
     def _has_entry(self, fd, header, location):
-        reader = self.index.reader
         name = pread(fd, header.name_length, location.footer_offset)
         try:
-            return reader.find(reader.partition_of(header), header.hash,
-                               location, name.decode('ascii')) is not None
+            return self.index.reader.find(
+                self.index.part_power.key_partition_of(header), header.hash,
+                location, name.decode('ascii')) is not None
         except (FormatError, UnicodeDecodeError):
             # Of a record that does not verify: no recovery takes it.
             return False
@@ -214,11 +214,10 @@ class Sweeper(threading.Thread):
                      'given back: %s', volume_header.number, offset, length,
                      reason)
 
-    @staticmethod
-    def _punch(fd, ranges):
+    def _punch(self, fd, ranges):
         """Punch holes that are worth it; return how many bytes they have."""
         punched = 0
-        scarce = Space.of(fd).bytes < SCARCE
+        scarce = Space.of(fd).bytes < self._room
         for start, end in ranges:
             if scarce or (end - start >= LARGE
                           and count_extents(fd) < MAX_EXTENTS):

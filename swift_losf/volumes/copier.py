@@ -6,6 +6,7 @@ A record is bound to its place, so its header and the CRC at its end are made
 anew; its data is verified, and copied as it is.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from swift_losf.format.header import (
@@ -67,7 +68,9 @@ class Target:
         """Let others have the volume."""
         if self._volume:
             volume, self._volume = self._volume, None
-            volume.finish()
+            # What is laid out stays, if it cannot be given back.
+            with suppress(OSError):
+                volume.finish()
 
     def copy(self, fd, records, copied=lambda count: None):
         """

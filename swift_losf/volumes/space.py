@@ -23,6 +23,14 @@ _LATER = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EISDIR)
 
 
+#: A disk has so many parts. No volume grows beyond one, and compaction leaves
+#: one free: with the hundredth that Swift does not write to by default, there
+#: is always room for the copies of what lives in one more volume.
+PARTS = 256
+#: but none has less than this
+LEAST = 2 ** 20
+
+
 class FilesystemError(Exception):
     """A filesystem that cannot hold volumes."""
 
@@ -41,6 +49,19 @@ def count_extents(fd):
             raise
         return sum(1 for _ in _parts(fd))
     return _FIEMAP.unpack(request)[3]
+
+
+def part_of(disk, most):
+    """
+    Return a number of bytes, or the 256th part of a disk if that is less.
+
+    :param disk: a path on it, or a descriptor
+    :param most: bytes
+    """
+    stat = os.statvfs(disk)
+    # A tmpfs without a limit says that it has no blocks.
+    size = stat.f_blocks * stat.f_frsize // PARTS or most
+    return min(most, max(LEAST, size))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from swift.common.concurrency import patcher
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import volume_number
 from swift_losf.volumes.held_volume import HeldVolume
+from swift_losf.volumes.space import part_of
 from swift_losf.volumes.volume import UNREADABLE
 from swift_losf.volumes.writable import WritableVolume
 
@@ -53,6 +54,8 @@ class VolumePool:
         self._type = volume_type
         self._options = options
         self._reserve_volume = reserve_volume
+        #: bytes from which on a volume gets no more records
+        self._most = options.max_volume_size
         self._lock = threading.Lock()
         self._held = {}
         #: numbers of volumes that are full, broken, or of another type
@@ -61,7 +64,7 @@ class VolumePool:
 
     def full(self, held):
         """Return whether a volume gets no more records."""
-        return held.volume.end >= self._options.max_volume_size
+        return held.volume.end >= self._most
 
     def take(self):
         """
@@ -81,6 +84,8 @@ class VolumePool:
 
     def _obtain(self):
         allowed = self._options.max_volume_count
+        self._most = part_of(self._layout.device_path,
+                             self._options.max_volume_size)
         deadline = time.monotonic() + PATIENCE
         while True:
             volume, open_ones = self._find()
@@ -124,7 +129,7 @@ class VolumePool:
         header = volume.header
         return (header.type == self._type and header.number == number and
                 header.policy == self._layout.policy_index and
-                volume.end < self._options.max_volume_size)
+                volume.end < self._most)
 
     def _numbers(self):
         try:

@@ -26,7 +26,7 @@ _BUFFERS = 1024
 #: the file nor its extents change.
 CHUNK = 2 ** 20
 #: but only while the disk has so many bytes left
-ROOM = 256 * 2 ** 20
+ROOM = 128 * 2 ** 20
 
 
 def _make_directories(layout):
@@ -179,8 +179,9 @@ class WritableVolume:
         REQUIRES: nothing is outstanding in it.
         """
         try:
-            if os.fstat(self.fd).st_size > self.end:
-                os.ftruncate(self.fd, self.end)
+            # XFS, too, lays out what a file that grows may need next; but
+            # not beyond where it is cut, even if nothing of it is cut off.
+            os.ftruncate(self.fd, min(self.end, os.fstat(self.fd).st_size))
         finally:
             self.close()
 

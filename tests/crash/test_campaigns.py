@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 What was acknowledged survives kills, power cuts and damage of a disk: objects
-in volumes (losf_campaign.py), and the log of primary-role writes, which knows
-of every write that is on the disk (proar_campaign.py).
+in volumes (losf_campaign.py), the log of primary-role writes, which knows of
+every write that is on the disk (proar_campaign.py), and replicas, which
+LightSync makes equal within its bound (sync_campaign.py).
 
 Each campaign is a process of its own: one without threads.
 """
@@ -19,6 +20,8 @@ LONG = pytest.mark.long
 CUTS = pytest.mark.skipif(
     os.geteuid() != 0 or not which('xfs_io'),
     reason='only root can shut down an XFS file system')
+TRACED = pytest.mark.skipif(not which('strace'),
+                            reason='strace kills daemons at their steps')
 
 
 @pytest.mark.parametrize('module, campaign, options', [
@@ -45,6 +48,8 @@ CUTS = pytest.mark.skipif(
         ('losf', 'torn-tails', ['--rounds=60', '--seed=100'], LONG),
         ('losf', 'bit-flips', ['--rounds=40']),
         ('losf', 'bit-flips', ['--rounds=600', '--seed=100'], LONG),
+        ('sync', 'life', ['--rounds=1'], TRACED),
+        ('sync', 'life', ['--rounds=30', '--seed=100'], TRACED, LONG),
         ('proar', 'killed-at-steps', ['--stride=7']),
         ('proar', 'killed-at-steps', [], LONG),
         ('proar', 'power-cut-at-steps', ['--stride=13'], CUTS),

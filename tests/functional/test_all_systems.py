@@ -7,6 +7,8 @@ COSBench.
 
 from tempfile import mkdtemp
 
+import swiftclient
+
 from tests.functional.clusters import wait_for
 from tests.functional.cosbench_case import DocumentsCase
 from tests.functional.sites_case import SitesCase
@@ -55,11 +57,11 @@ class TestAllSystems(DocumentsCase, SitesCase):
         policies = [policy.name for policy in
                     self.sites.clusters['rome'].spec.policies]
         for policy in policies:
-            # A site makes what another has versioned in its default policy.
-            for site in self.sites.names:
-                self.client(site).put_container(policy + '-1', {
-                    'X-Storage-Policy': policy})
-            for site in self.sites.names:
+            # Other sites make it with the same storage policy.
+            self.drive(self.sites.names[0], policy)
+            for site in self.sites.names[1:]:
+                wait_for(lambda: self.policy_at(site, policy) == policy,
+                         '%s is at %s' % (policy, site))
                 self.drive(site, policy)
         for policy in policies:
             self.container = policy + '-1'
@@ -73,6 +75,14 @@ class TestAllSystems(DocumentsCase, SitesCase):
         for cluster in self.sites.clusters.values():
             wait_for(lambda: check(cluster, *expected) == (0, set()),
                      'all is well: %s' % (check(cluster, *expected),))
+
+    def policy_at(self, site, policy):
+        """Return the storage policy of a container at a site, or None."""
+        try:
+            return self.client(site).head_container(
+                policy + '-1')['x-storage-policy']
+        except swiftclient.ClientException:
+            return None
 
     def is_same(self):
         first, *others = [self.rows(name) for name in self.sites.names]

@@ -50,6 +50,7 @@ END
 done
 kill $server
 wait $server || :
+cat /tmp/log >&2
 '''
 
 
@@ -94,8 +95,11 @@ class TestDeb(unittest.TestCase):
                 'swift.conf', '[swift-hash]\nswift_hash_path_suffix = x\n')):
             with open(os.path.join(etc, name), 'w') as conf:
                 conf.write(text)
-        found = self.run_in(PLAY).stdout
-        self.assertIn('"unpatched": []', found)
+        # Swift's logs go there where there is no /dev/log.
+        with open(os.path.join(self.root, 'etc', 'hosts'), 'w') as hosts:
+            hosts.write('127.0.0.1 localhost\n')
+        found = self.run_in(PLAY, check=False)
+        self.assertIn('"unpatched": []', found.stdout, found.stderr)
         self.run_in('dpkg -r swift-lightsync')
         self.assertEqual('', self.run_in(
             'ls -d /usr/bin/swift* /usr/lib/swift-lightsync '

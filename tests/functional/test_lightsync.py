@@ -5,8 +5,6 @@ import os
 import pickle  # nosec: B403
 import random
 import re
-import signal
-import subprocess
 import time
 import unittest
 from glob import glob
@@ -190,29 +188,6 @@ class Failures(OnCluster):
             with open(path, 'rb') as changed:
                 self.assertEqual(1, pickle.load(changed)['version'])
 
-    def test_nothing_is_lost_when_replicators_are_killed_at_any_time(self):
-        self.write_quorums('killed', T[1])
-        self.converge(2)
-        rng = random.Random(5)
-        for timestamp in T[2:7]:
-            self.write_quorums('killed', timestamp)
-            passes = [subprocess.Popen(
-                [self.cluster.layout.launcher('swift-object-lightsync'),
-                 self.cluster.conf_path('object-server', node), '--once'],
-                env=self.cluster.environment(), start_new_session=True,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                for node in self.cluster.spec.node_numbers()]
-            # Python takes about a second to start; a pass takes as long.
-            time.sleep(rng.uniform(0.8, 3))
-            for each in passes:
-                os.killpg(each.pid, signal.SIGKILL)
-                each.wait()
-            for number in range(12):
-                count, newest = self.newest('killed-%d' % number)
-                self.assertEqual(file_name(timestamp, 'data'), newest)
-                self.assertGreaterEqual(count, 3)
-        self.converge(4)
-
     def test_the_ring_closes_over_a_dead_node_and_takes_it_back(self):
         self.write_quorums('dead', T[1])
         self.converge(2)
@@ -232,34 +207,6 @@ class Failures(OnCluster):
             self.cluster.start(3)
         self.assertIn('No answer to the sync message', logs)
         self.assertLessEqual(self.converge(2), 2)
-
-    def test_an_unmounted_disk_is_replaced_by_hand_offs(self):
-        self.objects = ClusterObjects(self.cluster, R3.index)
-        self.write_quorums('unmounted', T[1], count=20)
-        self.converge(2)
-        self.cluster.unmount(2, 'n2d1')
-        try:
-            for _ in range(2):
-                play_round(self.cluster, [1, 3, 4, 5])
-            held = {device: set(self.objects.on_device(device))
-                    for device in ('n1d1', 'n3d1', 'n4d1', 'n5d1')}
-            for number in range(20):
-                partition, _ = self.objects.nodes('unmounted-%d' % number)
-                self.assertEqual(3, sum(
-                    any(path.startswith('%d/' % partition) for path in paths)
-                    for paths in held.values()))
-        finally:
-            self.cluster.mount(2, 'n2d1')
-        self.converge(3)
-        for _ in range(2):
-            play_round(self.cluster)
-        for device in held:
-            primaries = {partition for partition, devices
-                         in self.objects.replicas().items()
-                         if device in devices}
-            self.assertEqual(set(), {
-                path for path in self.objects.on_device(device)
-                if path.split('/')[0] not in primaries})
 
 
 class ClusterCase(unittest.TestCase):

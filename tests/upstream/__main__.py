@@ -6,6 +6,7 @@ import signal
 import sys
 
 from tests.upstream import gate, runner, source, subject
+from tools.cluster.errors import ClusterError
 
 LOADERS = ('ec', 'encryption')
 
@@ -17,6 +18,8 @@ def _parser():
     for kind, default, text in (
             ('unit', None, "Swift's unit tests"),
             ('functional', ['all'], 'the functional tests, in process'),
+            ('sites', ['all'], 'the functional tests, on two sites on which '
+             'all systems are at work'),
             ('probe', None, 'the probe tests, in a cluster of tools/saio')):
         one = kinds.add_parser(kind, help=text, description='Suites: %s.'
                                % ', '.join(sorted(runner.SUITES[kind])))
@@ -25,6 +28,8 @@ def _parser():
             help='name of a suite, or a path or test id below Swift\'s '
             'source tree (default: %s)' % (' '.join(default or (
                 "the subject's",))))
+        if kind == 'sites':
+            continue
         add('--subject', choices=sorted(subject.SUBJECTS),
             default=subject.DEFAULT,
             help='what the tests are run against (default: %(default)s)')
@@ -45,6 +50,9 @@ def _parser():
 
 def _run(args):
     tree = source.source_tree()
+    if args.kind == 'sites':
+        return runner.Run(runner.select('sites', args.suites, tree),
+                          'functional', kind='sites')
     section, variables = args.kind, {}
     if args.kind == 'functional':
         variables['SWIFT_TEST_IN_PROCESS'] = '1'
@@ -66,20 +74,22 @@ def main(argv=None):
     """
     parser = _parser()
     args = parser.parse_args(argv)
-    if args.record and not args.stock:
+    options = vars(args)
+    if options.get('record') and not args.stock:
         parser.error('--record needs --stock')
-    if args.check_exclusions and args.stock:
+    if options.get('check_exclusions') and args.stock:
         parser.error('--check-exclusions is not for --stock')
     # so that what was started and made is ended and removed
     signal.signal(signal.SIGTERM, lambda *_args: sys.exit(143))
     try:
-        if getattr(args, 'prove', False):
+        if options.get('prove'):
             return runner.prove(args.subject)
         run = _run(args)
-        if args.check_exclusions:
+        if options.get('check_exclusions'):
             return runner.check_exclusions(run)
-        return runner.record(run) if args.record else runner.gated(run)
-    except (gate.GateError, runner.RunError, source.SourceError,
+        return runner.record(run) if options.get('record') else \
+            runner.gated(run)
+    except (ClusterError, gate.GateError, runner.RunError, source.SourceError,
             subject.SubjectError) as err:
         print('upstream: %s' % err, file=sys.stderr)
         return 2

@@ -131,13 +131,21 @@ class VolumeContent:
     def _list(self, path):
         store, where = self._find(path)
         if where.object_hash:
-            names = [name for name, _ in store.list_hash(
-                where.partition, where.object_hash)]
+            names = list(self._files(store, where))
             return _file_or_names(where.name, names)
         if where.suffix:
             return [each for each, _ in store.list_suffix(
                 where.partition, where.suffix)], False
         return store.list_partition(where.partition), False
+
+    @staticmethod
+    def _files(store, where):
+        """Return the files of a hash in its own partition, and in no other."""
+        if bytes.fromhex(where.object_hash) not in (
+                each for each, _ in store.index.list_suffix(
+                    where.partition, int(where.suffix, 16))):
+            return {}
+        return dict(store.list_hash(where.partition, where.object_hash))
 
     def _list_partitions(self, objects):
         # Each has a directory, for its hashes and locks.
@@ -176,8 +184,7 @@ class VolumeContent:
                     return store, where, location
             raise _missing(path)
         store, where = self._find(path)
-        location = dict(store.list_hash(
-            where.partition, where.object_hash)).get(where.name)
+        location = self._files(store, where).get(where.name)
         if not location:
             raise _missing(path)
         return store, where, location

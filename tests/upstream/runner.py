@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs pytest over a part of Swift's tests and judges what came out."""
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from swift.obj import replicator as stock_replicator
 
-from tests.upstream import environment, gate, source, subject
+from tests.upstream import environment, gate, live, source, subject
 
 TIMEOUT = '600'  # seconds a test, so that none hangs for ever
 SAIO = source.REPOSITORY / 'tools' / 'saio'
@@ -33,6 +34,7 @@ SUITES = {
         'all': ('test/unit',),
     },
     'functional': {'all': ('test/functional',)},
+    'sites': {'all': ('test/functional',)},
     'probe': {name: ('test/probe/test_%s.py' % name,) for name in (
         *subject.PROBE_SUITES, 'container_merge_policy_index',
         'object_expirer', 'object_metadata_replication',
@@ -59,21 +61,27 @@ class Run:
     @property
     def exclusions(self):
         """Section of exclusions.conf, the same for all loaders, or None."""
+        if self.kind == 'sites':
+            return 'write_repair functional'
         return self.subject and '%s %s' % (self.subject, self.kind)
 
     def command(self, work, tree):
         """Return the command, for a directory of its own and Swift's tree."""
-        start = (self._saio_command(tree) if self.kind == 'probe' else
-                 environment.command(work, tree))
+        if self.kind == 'sites':
+            start = [sys.executable, '-m', 'pytest', '--rootdir', str(tree)]
+        else:
+            start = (self._saio_command(tree) if self.kind == 'probe' else
+                     environment.command(work, tree))
         return [*start, '-p', 'tests.upstream.replace',
                 '-p', 'no:cacheprovider', '-p', 'no:requests_mock',
                 '--override-ini', 'addopts=',
                 '-q', '-r', 'fEs', '--timeout', TIMEOUT,
                 '--upstream-report', str(work / 'report'),
                 '--upstream-kind', self.kind,
-                *(['--upstream-subject', self.subject,
-                   '--upstream-exclusions', self.exclusions]
+                *(['--upstream-subject', self.subject]
                   if self.subject else []),
+                *(['--upstream-exclusions', self.exclusions]
+                  if self.exclusions else []),
                 *self.options, *(str(tree / path) for path in self.selection)]
 
     def _saio_command(self, tree):
@@ -128,11 +136,13 @@ def execute(run, quiet=False):
     tree = source.source_tree()
     with tempfile.TemporaryDirectory(prefix='upstream-') as name:
         work, started = Path(name), time.monotonic()
-        done = subprocess.run(
-            run.command(work, tree), cwd=source.REPOSITORY,
-            env=run.environ(), text=True,
-            stdout=subprocess.PIPE if quiet else None,
-            stderr=subprocess.STDOUT if quiet else None)
+        with live.all_systems() if run.kind == 'sites' else \
+                contextlib.nullcontext({}) as variables:
+            done = subprocess.run(
+                run.command(work, tree), cwd=source.REPOSITORY,
+                env={**run.environ(), **variables}, text=True,
+                stdout=subprocess.PIPE if quiet else None,
+                stderr=subprocess.STDOUT if quiet else None)
         seconds = time.monotonic() - started
         # 0: all passed, 1: some failed, 5: none was selected
         if done.returncode not in (0, 1, 5):
@@ -160,7 +170,9 @@ def gated(run):
          % (*(len(results.tests(outcome))
               for outcome in ('passed', 'failed', 'skipped')),
             len(results.excluded), seconds))
-    whole = [path for path in run.selection if '::' not in path]
+    # Other tests than in process are skipped on a cluster.
+    whole = [path for path in run.selection
+             if '::' not in path and run.kind != 'sites']
     installed, recorded = source.installed_version(), gate.recorded_version()
     if installed != recorded:
         _say("the baseline is of Swift %s, but %s is installed"
@@ -169,7 +181,7 @@ def gated(run):
         _say('single tests are held to nothing but that they do not fail')
     wrong = gate.violations(
         results, gate.read_expected(run.section),
-        gate.read_exclusions(run.exclusions) if run.subject else {}, whole)
+        gate.read_exclusions(run.exclusions) if run.exclusions else {}, whole)
     for line in wrong:
         _say('WRONG: ' + line)
     _say('gate %s' % ('FAILED' if wrong else 'passed'))

@@ -164,7 +164,8 @@ PROBES = {
     'kv': Subject(
         rows=(Row('swift.obj.diskfile:DiskFileManager',
                   'swift_losf.diskfile.kvfile:KVDiskFileManager'),),
-        suites=PROBE_SUITES, content='tests.upstream.kv_content:CONTENT',
+        suites=(*PROBE_SUITES, 'object_partpower_increase'),
+        content='tests.upstream.kv_content:CONTENT',
         cluster=('--replicator', 'stock', '--policies',
                  'gold:3:kv,silver:3')),
 }

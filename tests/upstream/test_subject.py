@@ -66,6 +66,14 @@ class TestCommandLine(unittest.TestCase):
         self.assertEqual(('write_repair functional', 'functional-encryption'),
                          (run.exclusions, run.section))
 
+    def test_all_systems_are_held_to_what_versions_leave_out(self):
+        run = self.runs('sites')
+        command = ' '.join(run.command(Path('/work'), Path('/tree')))
+        self.assertIn('--upstream-exclusions write_repair functional',
+                      command)
+        self.assertNotIn('--upstream-subject', command)
+        self.assertTrue(command.endswith(' /tree/test/functional'))
+
     def test_a_probe_is_run_in_the_cluster_of_its_subject(self):
         for subject_argv, cluster in (
                 ((), '--replicator lightsync'),

@@ -55,8 +55,8 @@ SERVERS = ('object-server', 'index-server', 'object-losf')
 #: seconds within which an index server has recovered, and for which it is
 #: waited for to give space back
 RECOVERY, SWEEP = 120, 30
-#: bytes of a device besides its objects: a tenth is room for compaction
-SPARE = 4 * GIB
+#: bytes of a device besides its objects: a tenth takes all that is churned
+SPARE = 8 * GIB
 
 
 def _spec(root: str, backend: str, args: Any) -> ClusterSpec:
@@ -227,13 +227,13 @@ class Losf(Bench):
 
     def _measure(self, node: Node, op: str, run: int) -> dict[str, Any]:
         """Return the mean of the operations, I/Os put off included."""
-        warm = op.endswith('-warm')
+        args, warm = self.args, op.endswith('-warm')
         if warm:
             self._play(node, op, run)
             node.settle()
         else:
             node.chill()
-        node.limit(self.args.iops or 0)
+        node.limit(args.iops or 0)
         log, = node.logs
         pids, begin = node.pids(), request_log.position(log)
         cpu, stats = cpu_seconds(pids), node.device.stats()
@@ -247,7 +247,7 @@ class Losf(Bench):
         rss, files = rss_mib(pids), descriptors(pids)
         node.settle()
         if op in CHURN and BACKENDS[node.name]:
-            node.wait(is_compact, PATIENCE)
+            node.wait(is_compact, PATIENCE * (args.compact_garbage < 100))
         late, count = node.device.stats() - stats, found['operations']
         return {**found, **node.space(), 'cache': 'warm' if warm else 'cold',
                 'state': 'churned' if op in CHURN else 'fresh',

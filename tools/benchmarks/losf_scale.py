@@ -22,7 +22,7 @@ from contextlib import contextmanager
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import VolumeType
-from swift_losf.format.keys import partition_of
+from swift_losf.format.keys import MAX_SUFFIX, partition_of, suffix_of
 from swift_losf.format.layout import Layout
 from swift_losf.format.record import BlockSums, NewRecord
 from swift_losf.index.index import Index
@@ -32,6 +32,8 @@ from swift_losf.volumes.writable import WritableVolume
 
 #: objects of one partition, of one volume, and asked for
 PER_PARTITION, PER_VOLUME, ASKED = 200, 250000, 2000
+#: listings, and by how much the part power is above that of the index
+LISTED, INCREASES = 500, (0, 1, 2)
 METADATA = {
     'X-Timestamp': '1700000000.00001', 'ETag': 32 * 'd',
     'Content-Type': 'application/octet-stream', 'Content-Length': '500',
@@ -172,10 +174,28 @@ def _calls(objects):
                for number in range(ASKED)]
     found = {'list': _micros(lookup, ASKED), 'register': _micros(
         lambda number: _register(index, *records[number]), ASKED)}
+    for more in INCREASES:
+        found.update(_listings(index, objects, more))
     volume.finish()
     index.close()
     return {'%s_%s' % (name, unit): value for name, each in found.items()
             for unit, value in each.items()}
+
+
+def _listings(index, objects, more):
+    """Measure listings of partitions after increases of the part power."""
+    power = objects.part_power + more
+    index.part_power.set(power)
+    hashes = [objects.hash(number)[0] for number in range(ASKED)]
+    partitions = [partition_of(each, power) for each in hashes]
+    return {'%s_at_%d_more' % (name, more): _micros(call, LISTED)
+            for name, call in {
+        'list_suffix': lambda number: index.reader.list_suffix(
+            partitions[number], suffix_of(hashes[number])),
+        'list_partition': lambda number: index.reader.list_partition(
+            partitions[number]),
+        'list_all': lambda number: index.reader.list_suffix(
+            partitions[number], 0, last_suffix=MAX_SUFFIX)}.items()}
 
 
 def _register(index, partition, hash_, name, location):

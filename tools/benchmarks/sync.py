@@ -46,6 +46,8 @@ class Sync(Bench):
         'disks': (number(1, 99), 1, None, 'devices of each node'),
         'replicas': (number(2, MAX_NODES), 3, None,
                      'replicas of each object'),
+        'parity': (number(0, MAX_NODES - 1), 0, None, 'of the replicas, '
+                   'fragments of parity; 0: no erasure coding'),
         'part-power': (number(1, 32), None, None, 'of the ring; None: about '
                        '%d objects a partition' % OBJECTS_PER_PARTITION),
         'objects': (number(1), 500, 'PER_NODE',
@@ -71,6 +73,8 @@ class Sync(Bench):
         Metric('sender_syscalls', 'sender, syscalls/node'),
         Metric('receiver_syscalls', 'receiver, syscalls/node'),
         Metric('max_rss_mib', 'max RSS, MiB', 1),
+        Metric('peak_rss_mib', 'max RSS of all passes, MiB', 1),
+        Metric('server_rss_mib', 'servers, max RSS, MiB', 1),
         Metric('rounds', 'rounds'),
         Metric('total_pass_seconds', 'all rounds: passes, s', 3),
         Metric('total_bytes_sent', 'all rounds: bytes/node'),
@@ -81,8 +85,12 @@ class Sync(Bench):
 
     def measure(self, stack: Any) -> None:
         args = self.args
-        require('--replicas', args.replicas, 'up to --nodes, %d'
-                % args.nodes, args.replicas <= args.nodes)
+        devices = args.nodes * args.disks
+        require('--replicas', args.replicas, 'up to the devices, %d'
+                % devices, args.replicas <= devices)
+        require('--replicators', ','.join(args.replicators),
+                'stock with --parity: the reconstructor',
+                not args.parity or set(args.replicators) == {'stock'})
         unique = args.objects * args.nodes // args.replicas
         power = args.part_power or max(1, round(math.log2(
             max(1, unique) / OBJECTS_PER_PARTITION)))
@@ -96,7 +104,7 @@ class Sync(Bench):
                 disks='directory', replicator=name,
                 sync_method=args.sync_method,
                 options=request_log.REPLICATION, policies=(Policy(
-                    POLICY, 0, args.replicas, power),))),
+                    POLICY, 0, args.replicas, power, args.parity),))),
                 args.timeout).running()))
         self._write_master(contestants[args.replicators[0]])
         for run, scenario, name in self.turns(args.scenarios,

@@ -12,6 +12,7 @@ invalidations, which is copied. So hashes.pkl keeps its inode and time.
 import logging
 import os
 import random
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -133,18 +134,20 @@ class DataSet:
 
 
 def _write_device(swift_dir: str, devices_dir: str, device: str, seed: int,
-                  writes: list[tuple[Version, int]], rehash: bool) -> None:
-    """Write versions, each with its partition; then hash the partitions."""
+                  writes: list[tuple[Version, int, int]],
+                  rehash: bool) -> None:
+    """Write versions, each with partition and row; then hash them."""
     utils.set_swift_dir(swift_dir)
     # Their modules read swift.conf.
-    from swift.common.storage_policy import POLICIES
+    from swift.common.storage_policy import EC_POLICY, POLICIES
     from swift.obj import diskfile
     # The data set need not outlive a power cut.
     diskfile.fsync = diskfile.fsync_dir = lambda *args: None
-    manager = diskfile.DiskFileManager(
+    manager = diskfile.DiskFileRouter(
         {'devices': devices_dir, 'mount_check': 'false'},
-        logging.getLogger(__name__))
-    for version, partition in writes:
+        logging.getLogger(__name__))[POLICIES[0]]
+    fragments = POLICIES[0].policy_type == EC_POLICY
+    for version, partition, index in writes:
         disk_file = manager.get_diskfile(
             device, partition, ACCOUNT, CONTAINER, version.name,
             policy=POLICIES[0])
@@ -154,21 +157,25 @@ def _write_device(swift_dir: str, devices_dir: str, device: str, seed: int,
         else:
             write_object(disk_file, random.Random('%s/%s/%r' % (
                 seed, version.name, version.timestamp)).randbytes(
-                    version.size), timestamp)
+                    version.size), timestamp, fragment={
+                        'X-Object-Sysmeta-Ec-Frag-Index': str(index)}
+                if fragments else {})
     if rehash:
-        for partition in {partition for _, partition in writes}:
+        for partition in {partition for _, partition, _ in writes}:
             manager._get_hashes(device, str(partition), POLICIES[0])
 
 
 def write_object(disk_file: Any, body: bytes, timestamp: utils.Timestamp,
-                 kind: str = 'application/octet-stream') -> None:
-    """Put an object on a device as an object-server does."""
+                 kind: str = 'application/octet-stream',
+                 fragment: Optional[dict[str, str]] = None) -> None:
+    """Put an object, or a fragment, on a device as an object-server does."""
     with disk_file.create(size=len(body)) as writer:
         writer.write(body)
         writer.put({
             'X-Timestamp': timestamp.internal, 'Content-Type': kind,
             'Content-Length': str(len(body)),
-            'ETag': md5(body, usedforsecurity=False).hexdigest()})
+            'ETag': md5(body, usedforsecurity=False).hexdigest(),
+            **(fragment or {})})
         writer.commit(timestamp)
 
 
@@ -247,8 +254,9 @@ class Storage:
         by_device = defaultdict(list)
         for version, devices in writes:
             for device in devices:
-                by_device[device].append((version,
-                                          self.place(version.name)[0]))
+                partition, rows, _ = self.place(version.name)
+                by_device[device].append((version, partition,
+                                          rows.index(device)))
         # A fork of a process with threads can inherit a lock for good.
         with ProcessPoolExecutor(
                 os.cpu_count(), mp_context=get_context('spawn')) as pool:
@@ -281,9 +289,10 @@ class Storage:
 def _holds(directory: str, version: Version) -> bool:
     try:
         with os.scandir(directory) as entries:
-            files = [(entry.name, entry.stat().st_size) for entry in entries]
+            # A fragment's name has more of it: <timestamp>#<index>#d.data
+            files = [(re.sub('#.*[.]', '.', entry.name),
+                      entry.stat().st_size) for entry in entries]
     except FileNotFoundError:
         return False
-    # The newest file counts; Swift removes the older ones when it next
-    # hashes the suffix, which may be in a later pass.
+    # The newest counts; others go when the suffix is next hashed.
     return bool(files) and max(files) == (version.file_name, version.size)

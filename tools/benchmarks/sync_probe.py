@@ -29,6 +29,7 @@ from tools.benchmarks.settings import BenchError
 
 CLASSES = {
     'stock': ('swift.obj.replicator', 'ObjectReplicator'),
+    'reconstructor': ('swift.obj.reconstructor', 'ObjectReconstructor'),
     'lightsync': ('swift_lightsync.sync.replicator', 'LightSyncReplicator'),
 }
 READY, GO, PACKET = b'ready', b'go', 4096
@@ -98,11 +99,18 @@ def measured(base: Any, fd: int) -> Any:
             self.replicate()
 
         def replicate(self, *args: Any, **kwargs: Any) -> Any:
+            return self._measured(super().replicate, *args, **kwargs)
+
+        def reconstruct(self, *args: Any, **kwargs: Any) -> Any:
+            return self._measured(super().reconstruct, *args, **kwargs)
+
+        def _measured(self, make_pass: Any, *args: Any,
+                      **kwargs: Any) -> Any:
             with open('/proc/self/clear_refs', 'w') as clear_refs:
                 clear_refs.write('5')
             begin, cpu = time.perf_counter(), _cpu_seconds()
             try:
-                return super().replicate(*args, **kwargs)
+                return make_pass(*args, **kwargs)
             finally:
                 self.usage = Usage(time.perf_counter() - begin,
                                    _cpu_seconds() - cpu, _max_rss_kib())
@@ -138,7 +146,9 @@ class Probes:
                                          socket.SOCK_SEQPACKET)
         with theirs, open(self._log(node), 'ab') as log:
             return subprocess.Popen(cluster.network.command(node, [
-                sys.executable, '-m', __name__, cluster.spec.replicator,
+                sys.executable, '-m', __name__, 'reconstructor'
+                if cluster.spec.policies[0].parity
+                else cluster.spec.replicator,
                 cluster.conf_path('object-server', node), cluster.layout.etc,
                 str(theirs.fileno())]), stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, env=cluster.environment(),
@@ -203,7 +213,8 @@ def main() -> None:
     from swift.common.daemon import run_daemon
     module, name = CLASSES[replicator]
     run_daemon(measured(getattr(import_module(module), name), int(fd)), conf,
-               section_name='object-replicator')
+               section_name='object-reconstructor'
+               if replicator == 'reconstructor' else 'object-replicator')
 
 
 if __name__ == '__main__':

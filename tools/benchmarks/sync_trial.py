@@ -11,6 +11,7 @@ from tools.benchmarks import request_log
 from tools.benchmarks.measure import (
     cpu_ms,
     cpu_seconds,
+    rss_mib,
     syscalls,
     written_bytes,
 )
@@ -90,7 +91,8 @@ class Contestant:
             **{side + '_syscalls': (count() or 0) / len(nodes)
                for side, count in counts.items()},
             'max_rss_mib': max(
-                usage.max_rss_kib for usage in usages) / 1024}
+                usage.max_rss_kib for usage in usages) / 1024,
+            'server_rss_mib': max(rss_mib([pid]) for pid in servers)}
 
     def _bytes_sent(self, nodes: list[int]) -> int:
         return sum(self.cluster.counters(node).tx_bytes for node in nodes)
@@ -112,6 +114,8 @@ class Trial:
         self.data_set, self.seed = data_set, seed
         #: The nodes that take part.
         self.live = list(contestant.nodes)
+        #: Of the replicators, in any pass.
+        self._peak = 0.0
         self._versions = {each.name: each for each in data_set.objects}
         self._scenario = Scenario()
 
@@ -142,7 +146,8 @@ class Trial:
             passes = [self.replicate() for _ in range(least)]
             while self._stale() and len(passes) < most:
                 passes.append(self.replicate())
-            return summary(passes, len(self.live), self._stale())
+            return dict(summary(passes, len(self.live), self._stale()),
+                        peak_rss_mib=self._peak)
         finally:
             self.contestant.probes.stop()
             steps.end()
@@ -160,8 +165,10 @@ class Trial:
 
     def replicate(self) -> dict[str, Any]:
         """Have the nodes that take part make a pass."""
-        return self.contestant.replicate(
+        found = self.contestant.replicate(
             self.live, self._scenario.follows, self._scenario.seconds)
+        self._peak = max(self._peak, found['max_rss_mib'])
+        return found
 
 
 def summary(passes: list[dict[str, Any]], live: int,

@@ -15,8 +15,8 @@ from swift_losf.index.grpc_reply import CallError, Status
 from swift_losf.index.grpc_server import Peer, Refusal
 from tools.fuzzing.target import Target
 
-PLACE = keys.hash_place(5, bytes(range(16)))
-OTHER = keys.hash_place(5, bytes(16))
+PLACE = keys.turn(bytes(range(16)))
+OTHER = keys.turn(bytes(16))
 NUMBER = 3
 PATH = b'/losf.Index/ListHash'
 #: a reply: its headers, a message, its status

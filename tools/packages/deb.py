@@ -73,17 +73,22 @@ if [ "$1" = configure ]; then
         install -d -o swift -g swift -m 750 "$each"
     done
     install -d -o root -g root -m 755 /srv/node
-    [ ! -d /run/systemd/system ] || systemctl daemon-reload
+    python3 -m compileall -q {home} || :
+    if [ -d /run/systemd/system ]; then
+        systemctl daemon-reload
+        # after an upgrade: those that run
+        [ -z "$2" ] || systemctl try-restart {units} || :
+    fi
 fi
 '''
 PRERM = '''\
 #!/bin/sh
 set -e
-if [ -d /run/systemd/system ]; then
-    for unit in {units}; do
-        systemctl stop "$unit" || :
-    done
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+    systemctl stop {units} || :
 fi
+# what postinst and daemons have compiled
+find {home} -name __pycache__ -prune -exec rm -r {{}} +
 '''
 
 
@@ -197,9 +202,9 @@ def _control(stage: Path, version: str, swift: str,
         kilobytes=size // 1024, python='%d.%d' % (major, minor),
         next_python='%d.%d' % (major, minor + 1), swift=swift,
         conflicts=', '.join(CONFLICTS)))
-    _write(stage / 'DEBIAN/postinst', POSTINST, 0o755)
-    _write(stage / 'DEBIAN/prerm', PRERM.format(
-        units=' '.join(unit_files)), 0o755)
+    for name, script in (('postinst', POSTINST), ('prerm', PRERM)):
+        _write(stage / 'DEBIAN' / name, script.format(
+            home='/%s' % HOME, units=' '.join(unit_files)), 0o755)
 
 
 def _architecture() -> str:

@@ -27,8 +27,12 @@ class Answers:
         self.known_sets = KnownSets()
         self.known_shared = KnownSets(decode=SharedSet.decode)
 
-    def take_shared(self, sender, data, messages):
-        """Answer a question of a conversation; as :meth:`take_roots`."""
+    def take_shared(self, sender, data, messages, hand_offs):
+        """
+        Answer a question of a conversation; as :meth:`take_roots`.
+
+        :param hand_offs: whether to speak only of what the ring has here
+        """
         world = self.world
         self._hear_of(sender)
         message = shared_message.decode_question(data)
@@ -45,7 +49,7 @@ class Answers:
                 states[device] = DeviceState(Condition.UNMOUNTED)
             elif took.get(device, 0) > PATIENCE:
                 states[device] = DeviceState(Condition.NOT_YET, PATIENCE)
-            else:
+            elif not hand_offs or node.is_ours(partition):
                 roots[item] = world.disks.root(node.number, partition)
                 took[device] = took.get(device, 0) + (
                     node.hash(partition) + world.network.work(

@@ -8,6 +8,10 @@ its actions take their time.
 
 from functools import partial
 
+from swift_lightsync.sync.core.engine.hand_offs import (
+    HandOff,
+    bringing_home,
+)
 from swift_lightsync.sync.core.engine.playing import (
     ExchangeAlone,
     ListAnew,
@@ -20,6 +24,7 @@ from swift_lightsync.sync.core.sync_round import (
     full_exchange_due,
     sync_round,
 )
+from swift_lightsync.sync.hand_offs import CHUNK
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.replicator import WATCH
 from tools.simulation.exchanges import Exchanges
@@ -73,6 +78,26 @@ class PartitionRound(Round):
                 ring.more_nodes(self.partition), self.region)
 
 
+class HandOffRound(HandOff):
+    """
+    The round of a partition that belongs elsewhere.
+
+    :param node: the :class:`LightSyncNode`
+    :param partition: the partition
+    """
+
+    __slots__ = ('node', 'number')
+
+    def __init__(self, node, partition):
+        device, disks = node.device, node.world.disks
+        self.node, self.number = node, node.number
+        super().__init__(node.neighbours, 0, device['device'],
+                         device['region'], partition,
+                         disks.root(node.number, partition),
+                         disks.suffixes(node.number, partition),
+                         node.others(partition))
+
+
 class Job:
     """A partition's place in the sync queue."""
 
@@ -116,14 +141,36 @@ class LightSyncNode(Node):
             done = yield from self._check_together(self._jobs, exchanges)
             jobs = [job for job in jobs if job not in done]
         self.queue = SyncQueue(jobs)
+        away = [job for job in jobs if self.batch > 1
+                and not job.node.is_ours(job.partition)]
         for job in self.queue:
             if not neighbours.keeps_ring:
                 return
             yield from self._see_to_rejoined(exchanges)
             if job.node.is_ours(job.partition):
                 yield from self._play(job, exchanges)
-            else:
-                yield from job.node.revert(job.partition)
+                continue
+            if away and not job.round:
+                chunk = max(1, int(CHUNK / self.world.weight))
+                yield from self._bring_home(away[:chunk], exchanges)
+                del away[:chunk]
+            yield from job.node.revert(
+                job.partition, job.round.held if job.round else ())
+
+    def _bring_home(self, jobs, exchanges):
+        """A process: give devices what hand-offs hold that is theirs."""
+        for job in jobs:
+            yield job.node.hash(job.partition)
+            job.round = HandOffRound(job.node, job.partition)
+        yield from self.neighbours.play(bringing_home(
+            self.neighbours, [job.round for job in jobs], self._limit,
+            exchanges.exchanging), partial(self._perform, exchanges))
+
+    @property
+    def _limit(self):
+        """Partitions of the sample in one message, at most."""
+        return max(1, int(self.batch * self.world.placement.pairs
+                          / self.world.weight))
 
     def _play(self, job, exchanges):
         """A process: play a partition's round, or the rest of it."""
@@ -160,10 +207,8 @@ class LightSyncNode(Node):
             yield job.node.hash(job.partition) + self.world.network.work(
                 job.node.number, costs.fingerprint * self.world.weight)
             job.round = PartitionRound(job.node, job.partition)
-        limit = max(1, int(self.batch * self.world.placement.pairs
-                           / self.world.weight))
         yield from self.neighbours.play(playing_together(
-            self.neighbours, [job.round for job in jobs], limit,
+            self.neighbours, [job.round for job in jobs], self._limit,
             exchanges.exchanging), partial(self._perform, exchanges))
         return {job for job in jobs if not job.round.pending}
 

@@ -166,11 +166,12 @@ class Neighbours(Peers):
                 asked = conversation.send(reply)
             except StopIteration as end:
                 return Reply(Outcome.ANSWERED, end.value)
-            reply = yield from self._shared_reply(action.node, asked, sample)
+            reply = yield from self._shared_reply(
+                action.node, asked, sample, action.hand_offs)
             if isinstance(reply, Reply):
                 return reply
 
-    def _shared_reply(self, device, asked, sample):
+    def _shared_reply(self, device, asked, sample, hand_offs):
         items = SharedSet(asked.partitions)
         peer = self.world.nodes[device['id']]
         for with_list in ((True,) if len(items.encoded) <= SHORT
@@ -184,7 +185,7 @@ class Neighbours(Peers):
                 reach, seconds = Reach.ANSWERED, self.world.network.latency
             if reach in (Reach.ANSWERED, Reach.UNANSWERED):
                 data, work = peer.neighbours.answers.take_shared(
-                    self.endpoint, data, sample.messages)
+                    self.endpoint, data, sample.messages, hand_offs)
                 verdict, reply = shared_message.decode_reply(
                     data, len(asked.roots), len(items.devices))
                 size = len(shared_message.encode_question(

@@ -6,6 +6,7 @@ with each of its other replicas, suffix by suffix.
 
 from itertools import chain
 
+from swift_lightsync.sync.keys import device_key
 from tools.simulation.costs import (
     FILE_HEAD,
     FRAME,
@@ -174,14 +175,18 @@ class Node:
             return Reach.ANSWERED
         return (yield from self._push(partition, other, differ))
 
-    def revert(self, partition):
+    def revert(self, partition, held=()):
         """
         A process: push a partition that this node holds as a hand-off to the
         nodes that the ring names, and delete it once all of them have it.
+
+        :param held: the ``device_key`` of those that are known to have it
         """
         yield self.hash(partition)
         reached = []
         for device in self.others(partition):
+            if device_key(device) in held:
+                continue
             reached.append((yield from self._push(
                 partition, device['id'], self.world.disks.lacking(
                     self.number, device['id'], partition))))

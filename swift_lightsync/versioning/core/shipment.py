@@ -64,6 +64,9 @@ SiteName = Annotated[str, Parsed(check_site)]
 Id = Annotated[Stamp, Parsed(_tick)]
 AnyStamp = Annotated[Stamp, Parsed(Stamp.parse)]
 Size = Annotated[int, Between(0, MAX_SIZE)]
+#: Of a storage policy; the empty one stands for a site's default.
+_PolicyName = Annotated[str, Length(255), Matches(
+    re.compile('[A-Za-z0-9-]*'), 'of letters, digits and hyphens')]
 _Type = Annotated[str, Utf8(MAX_TYPE), Matches(
     re.compile(r'[^\0\r\n]*'),
     'a text without null characters and line breaks')]
@@ -85,6 +88,8 @@ class Shipment:
     :param headers: (name in lower case, value), those that are stored
     :param length: bytes of data that follow
     :param life: a ``LifeMessage``, if there is no entry
+    :param policy: the name of the container's storage policy, for a site
+        where it is missing
     """
     account: str
     container: str
@@ -92,6 +97,7 @@ class Shipment:
     headers: Headers = ()
     length: int = 0
     life: Optional[LifeMessage] = None
+    policy: str = ''
 
     def to_frame(self) -> 'Frame':
         """Return the shipment as it travels."""
@@ -105,8 +111,8 @@ class Shipment:
                 type=entry.content_type, purged=entry.purged,
                 changed=entry.changed, headers=self.headers)
         return Frame(self.length, _Shipped(
-            account=self.account, container=self.container, version=version,
-            life=self.life).to_json())
+            account=self.account, container=self.container,
+            policy=self.policy, version=version, life=self.life).to_json())
 
 
 @dataclass(frozen=True)
@@ -156,21 +162,22 @@ class _Shipped(Record):
     """What a frame holds: a version or a life record."""
     account: PlaceName
     container: PlaceName
+    policy: _PolicyName = ''
     version: Optional[_Version] = None
     life: Optional[LifeMessage] = None
 
 
 def _shipment(found: _Shipped, length: int) -> Shipment:
-    version = found.version
+    version, place = found.version, (found.account, found.container)
     if (version is None) == (found.life is None):
         raise ValueError('must have either a version or a life')
     if version is None:
         if length:
             raise ValueError('length is %d, must be 0 for a life' % length)
-        return Shipment(found.account, found.container, life=found.life)
+        return Shipment(*place, life=found.life, policy=found.policy)
     check_headers(version.headers)
-    return Shipment(found.account, found.container, _entry(version, length),
-                    version.headers, length)
+    return Shipment(*place, _entry(version, length), version.headers, length,
+                    policy=found.policy)
 
 
 def _entry(found: _Version, length: int) -> Entry:

@@ -148,8 +148,5 @@ def encoded(message: Record) -> bytes:
     Return the bytes of a request, an answer or a row, without the fields that
     have their default.
     """
-    defaults = vars(type(message))
-    return json.dumps({
-        name: value for name, value in message.to_json().items()
-        if name not in defaults or getattr(message, name) != defaults[name]},
-        separators=(',', ':')).encode('ascii')
+    return json.dumps(message.to_json(brief=True),
+                      separators=(',', ':')).encode('ascii')

@@ -4,6 +4,7 @@ A versioned container as one request sees it: its names, its metadata and the
 requests made on its behalf.
 """
 
+from swift.common.http import HTTP_OK
 from swift.common.request_helpers import get_sys_meta_prefix
 from swift.common.swob import (
     HTTPServiceUnavailable,
@@ -88,18 +89,28 @@ def internal(environ, method, path, headers=(), query='', rows=True):
     return sent
 
 
-def known_info(environ, account, container):
+def info_of(environ, app, account, container):
     """
-    Return what other filters have asked ``get_container_info`` in a request.
-    That would copy it, and add up what the hidden container has, once more.
+    Return what ``get_container_info`` says of a user's container itself: that
+    would look the hidden one up, too, for its bytes. What other filters have
+    asked in this request is not copied once more.
 
-    :returns: a dict; None if nobody has
+    :param environ: its path is of the container or an object
+    :returns: a dict
     """
-    found = environ.get('swift.infocache', {}).get(
-        get_cache_key(account, container))
-    return found and dict(found, **{
-        name: int(found.get(name) or 0)
-        for name in ('storage_policy', 'object_count')})
+    known = environ.setdefault('swift.infocache', {})
+    found = known.get(get_cache_key(account, container))
+    if found:
+        return dict(found, **{
+            name: int(found.get(name) or 0)
+            for name in ('storage_policy', 'object_count')})
+    # Another thread of the request may ask for the hidden one meanwhile.
+    hidden = get_cache_key(account, hidden_container(container))
+    cache = {hidden: {'status': HTTP_OK}, **known}
+    info = get_container_info(dict(environ, **{'swift.infocache': cache}),
+                              app, swift_source=SOURCE)
+    known.update((key, cache[key]) for key in cache if key != hidden)
+    return info
 
 
 def send_internal(app, req, method, path, headers=()):
@@ -117,8 +128,7 @@ class VersionedContainer:
     :param account: text
     :param container: text, the user's
     :param info: what ``get_container_info`` gave
-    :param make_strategy: a function of a ``Mode`` and the index of a storage
-        policy that returns a strategy
+    :param make_strategy: a function of a ``Mode`` that returns a strategy
     :param latest: the container's ``LatestCache``
     """
 
@@ -152,8 +162,7 @@ class VersionedContainer:
     @property
     def strategy(self):
         if self._strategy is None:
-            self._strategy = self.make_strategy(
-                self.mode, self.info['storage_policy'])
+            self._strategy = self.make_strategy(self.mode)
         return self._strategy
 
     @property

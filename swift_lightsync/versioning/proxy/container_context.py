@@ -208,7 +208,7 @@ class ContainerContext:
             # That of a container that was deleted: data are looked for in
             # the storage policy of the user's.
             req.headers['X-Storage-Policy'] = POLICIES[policy].name
-        strategy = self.versioned.make_strategy(self._mode, policy)
+        strategy = self.versioned.make_strategy(self._mode)
         try:
             strategy.rows.check_verb()
         except VerbMissing as err:

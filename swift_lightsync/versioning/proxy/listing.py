@@ -205,14 +205,17 @@ def _marked(stamp, latest, siblings):
 def old_versions(own, items):
     """
     Make items of a listing of versions from objects older than versioning.
+    One that has a null version is being adopted.
 
     :param own: items of the user's container itself
     :param items: of versions
     """
     names = {item.get('name') for item in items}
+    nulls = {item['name'] for item in items
+             if item.get('version_id') == 'null'}
     return [item if 'subdir' in item else dict(
         item, version_id='null', is_latest=item['name'] not in names)
-        for item in own]
+        for item in own if item.get('name') not in nulls]
 
 
 def merged(page, *listings):

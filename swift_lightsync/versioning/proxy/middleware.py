@@ -25,13 +25,13 @@ from swift.common.swob import (
     wsgi_to_str,
 )
 from swift.common.utils import cache_from_env, get_logger
-from swift.proxy.controllers.base import get_account_info, get_container_info
+from swift.proxy.controllers.base import get_account_info
 
 from swift_lightsync.proxy_server import Application
 from swift_lightsync.versioning.data.container import (
     SOURCE,
     VersionedContainer,
-    known_info,
+    info_of,
 )
 from swift_lightsync.versioning.proxy import account_context
 from swift_lightsync.versioning.proxy.container_context import (
@@ -52,15 +52,10 @@ from swift_lightsync.versioning.rows.rows import (
 )
 from swift_lightsync.versioning.sites.options import FilterOptions
 from swift_lightsync.versioning.sites.receiver import Receiver
-from swift_lightsync.versioning.strategies.strategy import (
-    Mode,
-    ReadRepair,
-    WriteRepair,
-)
+from swift_lightsync.versioning.strategies.strategy import STRATEGIES
 
 #: The swift.source of requests to what a symlink points to.
 SYMLINK = 'SYM'
-STRATEGIES = {Mode.WRITE_REPAIR: WriteRepair, Mode.READ_REPAIR: ReadRepair}
 
 
 class Versioning:
@@ -194,8 +189,7 @@ class Versioning:
         :raises HTTPServiceUnavailable: if nobody can tell whether it is
             versioned, since treating it as unversioned would be wrong
         """
-        info = known_info(environ, account, container) or \
-            get_container_info(environ, self.app, swift_source=SOURCE)
+        info = info_of(environ, self.app, account, container)
         # It is 0 where nothing is known of the account.
         status = info['status'] or get_account_info(
             environ, self.app, swift_source=SOURCE)['status']
@@ -208,11 +202,11 @@ class Versioning:
                         self.options.latest_hint_time,
                         self.options.latest_cache_time))
 
-    def strategy(self, environ, account, container, mode, policy_index):
+    def strategy(self, environ, account, container, mode):
         """Return the strategy of a container in a ``Mode``."""
         sites = self.options.sites
         rows = Rows(self._pipeline_final_app, self.logger, account, container,
-                    int(policy_index), environ.get('swift.trans_id'))
+                    environ.get('swift.trans_id'))
         return STRATEGIES[mode](rows, self.clock, sites.site,
                                 sites.site_preference, self.now,
                                 self.has_peers)

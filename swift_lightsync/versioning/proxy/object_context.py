@@ -7,6 +7,8 @@ An object of the user's container itself is older than versioning. Reads get it
 there; a write first makes a null version of it.
 """
 
+from functools import partial
+
 from swift.common.concurrency import Timeout, spawn_n
 from swift.common.constraints import MAX_OBJECT_NAME_LENGTH
 from swift.common.swob import (
@@ -148,7 +150,9 @@ class ObjectContext:
 
     def get(self, req):
         self.authorize(req, 'read_acl')
-        entry, resp = self._read(req)
+        entry, resp = self._read(
+            req, partial(self.strategy.latest, self.obj),
+            *self._latest_to_read(req))
         if entry and has_expired(resp, self.now()):
             drain_and_close(resp)
             raise HTTPNotFound(request=req)
@@ -161,63 +165,64 @@ class ObjectContext:
         resp.headers.update(self._siblings(req, entry))
         return resp
 
-    def _read(self, req):
+    def _read(self, req, find, entry, resp=None):
         """
-        Read the latest version. Where its data has gone the version has, too,
-        since the rows were read: they are read once more.
+        Read a version. Where its data has gone the version has, too, since
+        the rows were read, or is adopted: they are read once more.
 
-        :returns: (its ``Entry`` or None, the response)
+        :param find: a function that reads the rows, and returns the ``Entry``
+        :param entry: what it has returned; None: the object of the user's
+            container itself
+        :param resp: the response with its data, if somebody asked for it
+        :returns: (the ``Entry`` or None, the response)
         :raises HTTPNotFound: if it is a delete marker
         """
-        entry, resp = self._latest_to_read(req)
         while True:
-            if _is_deleted(entry):
-                raise HTTPNotFound(request=req,
-                                   headers=self._siblings(req, entry))
+            self._refuse_deleted(req, entry)
             if resp is None:
                 resp = self.read(req, entry)
             if resp.status_int != 404 or (
                     entry is None and not self.versioned.has_objects):
                 return entry, resp
-            newer = self.strategy.latest(self.obj)
+            newer = find()
             if newer == entry:
                 return entry, resp
             drain_and_close(resp)
             entry, resp = newer, None
 
+    def _refuse_deleted(self, req, entry):
+        if _is_deleted(entry):
+            raise HTTPNotFound(request=req,
+                               headers=self._siblings(req, entry))
+
     def _latest_to_read(self, req):
         """
-        Find the latest version, and perhaps read its data on the way.
+        Find the latest version, and perhaps read its data on the way. The
+        rows are asked first, unless memcache may be trusted, and meanwhile
+        memcache, and then for the data that it names. The answer is what
+        the rows say.
 
         :returns: (the latest ``Entry`` or None, the response with its data or
             None if nobody has asked for it yet)
         """
-        hint = self.versioned.latest.hint(self.obj)
+        cache, latest = self.versioned.latest, None
+        if not cache.sure_seconds:
+            latest = self.strategy.begin_latest(self.obj)
+        hint = cache.hint(self.obj)
         if hint.is_sure and \
                 not config_true_value(req.headers.get('X-Newest')):
             return hint.entry, None
-        if hint.known and not _is_deleted(hint.entry):
-            return self._read_ahead(req, hint)
-        entry = self.strategy.latest(self.obj)
-        self.versioned.latest.keep(self.obj, entry, hint)
-        return entry, None
-
-    def _read_ahead(self, req, hint):
-        """
-        Ask for the data that the hint names while the rows are read. The
-        answer is what the rows say.
-
-        :returns: the same as ``_latest_to_read``
-        """
-        latest = self.strategy.begin_latest(self.obj)
-        resp, is_right = self.read(req, hint.entry), False
+        latest = latest or self.strategy.begin_latest(self.obj)
+        resp, is_right = None, False
         try:
+            if hint.known and not _is_deleted(hint.entry):
+                resp = self.read(req, hint.entry)
             entry = latest()
             is_right = hint.is_right(entry)
         finally:
-            if not is_right:
+            if resp is not None and not is_right:
                 spawn_n(_drop, resp)
-        self.versioned.latest.keep(self.obj, entry, hint)
+        cache.keep(self.obj, entry, hint)
         return entry, resp if is_right else None
 
     def _siblings(self, req, entry):
@@ -262,7 +267,9 @@ class ObjectContext:
 
     def post(self, req):
         self.authorize(req)
-        entry = self.strategy.checked(self.obj) or self.writes(req).adopt()
+        # The propagator may have adopted it between the two.
+        entry = self.strategy.checked(self.obj) or \
+            self.writes(req).adopt() or self.strategy.latest(self.obj)
         if entry is None or entry.version.deleted:
             raise HTTPNotFound(request=req)
         # The offset of a tick is for versions.

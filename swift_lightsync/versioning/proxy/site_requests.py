@@ -5,6 +5,7 @@ Requests that the receiver of other sites' versions makes through the filter
 """
 
 from swift.common.http import is_success
+from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
 
@@ -122,18 +123,19 @@ class SiteRequests:
     def __init__(self, filter):
         self.filter = filter
 
-    def open(self, env, account, container, create=False):
+    def open(self, env, account, container, create=None):
         """
         Return a container.
 
-        :param create: whether to make it, if it is missing, and enable
-            versions
+        :param create: the name of a storage policy, to make it with that if
+            it is missing, and to enable versions; empty: with the default
+            one; None: not to make it
         :returns: a ``SiteContainer``, or None if there is no hidden container
         :raises HTTPException: if versions cannot be enabled
         """
         versioned = self._versioned(env, account, container)
-        if not versioned.mode and create:
-            self._create(env, versioned)
+        if not versioned.mode and create is not None:
+            self._create(env, versioned, create)
             versioned = self._versioned(env, account, container)
             if not versioned.mode:
                 raise HTTPConflict(
@@ -154,16 +156,30 @@ class SiteRequests:
             return None
         mode = info['sysmeta'].get(MODE)
         return versioned.make_strategy(
-            Mode(mode) if mode else self.filter.options.mode,
-            info['storage_policy'])
+            Mode(mode) if mode else self.filter.options.mode)
 
     def _versioned(self, env, account, container):
         req = internal(env, 'HEAD', path_of(account, container))
         return self.filter.versioned(req.environ, account, container)
 
-    def _create(self, env, versioned):
-        method = 'POST' if is_success(versioned.info['status']) else 'PUT'
-        req = internal(env, method, versioned.path, {CLIENTS: 'true'})
+    def _create(self, env, versioned, policy):
+        """
+        Make the container, or enable its versions.
+
+        :raises HTTPException: if that is refused
+        """
+        method, headers = 'POST', {CLIENTS: 'true'}
+        if not is_success(versioned.info['status']):
+            method = 'PUT'
+            # What is left of a deleted one has the policy of that.
+            if policy and not is_success(
+                    versioned.hidden_info(env)['status']):
+                if POLICIES.get_by_name(policy) is None:
+                    raise HTTPConflict(
+                        'The storage policy %s of the container %s is not '
+                        'known here' % (policy, versioned.name))
+                headers['X-Storage-Policy'] = policy
+        req = internal(env, method, versioned.path, headers)
         resp = ContainerContext(versioned, self.filter.options,
                                 self.filter.logger, False).respond(req)
         drain_and_close(resp)

@@ -5,6 +5,7 @@ Requests to one version of an object, ``?version-id=``: GET, HEAD, DELETE
 """
 
 from dataclasses import replace
+from functools import partial
 
 from swift.common.exceptions import InvalidTimestamp
 from swift.common.swob import (
@@ -89,7 +90,8 @@ class VersionContext(ObjectContext):
     def get(self, req):
         if self.wanted == NULL:
             self.authorize(req, 'read_acl')
-            resp = self._read_entry(req, self._null(req))
+            find = partial(self._null, req)
+            _, resp = self._read(req, find, find())
         else:
             stamp = parse_id(req, self.wanted)
             # Old versions are for who owns the account, as in Swift.
@@ -107,13 +109,14 @@ class VersionContext(ObjectContext):
             return resp
         # A delete marker has no data.
         drain_and_close(resp)
-        return self._read_entry(req, self._entry(req, stamp))
+        entry = self._entry(req, stamp)
+        self._refuse_deleted(req, entry)
+        return self.read(req, entry)
 
-    def _read_entry(self, req, entry):
+    def _refuse_deleted(self, req, entry):
         if entry and entry.version.deleted:
             raise HTTPNotFound(request=req, headers={
                 VERSION_ID: self.wanted, 'Content-Type': DELETE_MARKER})
-        return self.read(req, entry)
 
     def delete(self, req):
         if self.wanted == NULL:

@@ -56,8 +56,7 @@ class Replicas:
     :param connections: ``Connections``, those of this process by default
     """
 
-    def __init__(self, app, logger, policy_index, trans_id=None,
-                 connections=None):
+    def __init__(self, app, logger, trans_id=None, connections=None):
         self.app = app
         self.ring = app.container_ring
         self.logger = logger
@@ -65,9 +64,7 @@ class Replicas:
         self.connections = connections or CONNECTIONS
         self.headers = {
             'User-Agent': 'versioning %d' % os.getpid(),
-            'X-Trans-Id': trans_id or '-',
-            'X-Backend-Allow-Reserved-Names': 'true',
-            'X-Backend-Storage-Policy-Index': str(policy_index)}
+            'X-Trans-Id': trans_id or '-'}
 
     def begin(self, place, request, first: Sequence[int] = ()):
         """

@@ -117,7 +117,9 @@ class RowReader:
                     break
                 return _Sharded(self, place, answers, shards, depth,
                                 request.listed).read(request)
-            views = [View.of(answer, request.page) for answer in answers]
+            # What was read once for several replicas is not compared.
+            views = [View.of(answer, request.page) for answer in
+                     {id(each): each for each in answers}.values()]
             asked = mending(request, views)
             if asked is None:
                 return united(views, request.page).cut(page)

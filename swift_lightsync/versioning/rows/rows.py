@@ -75,15 +75,13 @@ class Rows:
         in a proxy, ``error_limiter``
     :param account: text, unquoted
     :param container: the user's, text, unquoted
-    :param policy_index: of both containers
     :param connections: ``Connections``, those of this process by default
     """
 
-    def __init__(self, app, logger, account, container, policy_index=0,
-                 trans_id=None, connections=None):
+    def __init__(self, app, logger, account, container, trans_id=None,
+                 connections=None):
         self.place = (account, hidden_container(container))
-        self._replicas = Replicas(app, logger, policy_index, trans_id,
-                                  connections)
+        self._replicas = Replicas(app, logger, trans_id, connections)
         self._reader = RowReader(self._replicas)
 
     def read(self, request):

@@ -179,7 +179,7 @@ class Arrivals:
         arrived = [each for each in arrived if each[1].entry]
         if arrived:
             opened = self._tried(self._open, place, [
-                each.entry for _, each, _ in arrived])
+                each.entry for _, each, _ in arrived], arrived[0][1].policy)
             done += GreenPool(CONCURRENCY).imap(
                 lambda each: (each[0], self._tried(
                     self._take, opened, *each[1:])), arrived)
@@ -228,7 +228,7 @@ class Arrivals:
             if stamp is not None:
                 self._clock.check(stamp, now)
 
-    def _open(self, place, entries):
+    def _open(self, place, entries, policy):
         container, mine = self._container(*place), {}
         # The sender has asked, or made it just now: nothing is known here.
         asked = [identity(entry) for entry in entries if entry.purged or
@@ -240,10 +240,10 @@ class Arrivals:
             mine.get(identity(entry)))) for entry in entries)
         if container is None or live and not container.exists and \
                 not _is_deleted(container.strategy.life()):
-            container = self._container(*place, create=True)
+            container = self._container(*place, create=policy)
         return container, mine
 
-    def _container(self, *place, create=False):
+    def _container(self, *place, create=None):
         return self._infos.open(self._helper, self._env, *place, create=create)
 
     def _follow(self, shipment):
@@ -251,7 +251,8 @@ class Arrivals:
         place = shipment.account, shipment.container
         self._infos.forget(self._env, *place)
         try:
-            apply_life(self._helper, self._env, *place, shipment.life)
+            apply_life(self._helper, self._env, *place, shipment.life,
+                       shipment.policy)
         finally:
             self._infos.forget(self._env, *place)
         self._logger.increment('receiver.stored.life')

@@ -46,7 +46,7 @@ class LifeRefused(Exception):
         self.status = status
 
 
-def apply_life(helper, env, account, container, message):
+def apply_life(helper, env, account, container, message, policy):
     """
     Follow the life record of another site, if it is newer than ours. All of
     it may be repeated.
@@ -55,6 +55,7 @@ def apply_life(helper, env, account, container, message):
     :param env: of the other site's request
     :param container: the user's
     :param message: its ``LifeMessage``
+    :param policy: the name of the container's storage policy there
     :raises LifeRefused: if the container does not follow now
     :raises HTTPException: if Swift refuses to make the container
     :raises RowsUnavailable: if too few container servers answer
@@ -73,7 +74,7 @@ def apply_life(helper, env, account, container, message):
         _change(found, 'DELETE')
     elif what is Step.UPDATE:
         if found is None or not found.exists:
-            found = helper.open(*path, create=True)
+            found = helper.open(*path, create=policy)
         before = found.headers()
         headers = _post_headers(before, message)
         # One that was just made often has all of them.
@@ -118,7 +119,7 @@ class LifeTask(Upkeep):
        container is deleted. (One that was sharded stays.)
 
     :param strategy: a function of a ``Database`` that returns its strategy
-    :param replicas: a function of a ``Database`` that returns ``Replicas``
+    :param replicas: ``Replicas``
     :param source: ``LocalData``
     :param peers: the names of all peers
     :param mode: of containers whose hidden one does not tell it
@@ -201,11 +202,10 @@ class LifeTask(Upkeep):
         # Who makes it again meanwhile does that at a later time.
         stamp = Timestamp(self._now()).internal
         place = database.account, database.hidden_container
-        replicas = self._replicas(database)
-        part, nodes = replicas.ring.get_nodes(*place)
+        part, nodes = self._replicas.ring.get_nodes(*place)
         for node in nodes:
-            answer = replicas.one(place, Request(names=(LIFE,), page=_LIVE),
-                                  node)
+            answer = self._replicas.one(
+                place, Request(names=(LIFE,), page=_LIVE), node)
             if answer is None or answer.page or answer.shards or \
                     answer.rows != (WireRow.of(life_row(life)),):
                 return False
@@ -227,7 +227,7 @@ class LifeTask(Upkeep):
             return
         place = database.account, database.container
         stamp = str(Stamp(life.stamp.ticks))
-        part, nodes = self._replicas(database).ring.get_nodes(*place)
+        part, nodes = self._replicas.ring.get_nodes(*place)
         # A deletion that is refused clears the metadata all the same.
         if any([self._is_used(node, part, place, stamp)
                 for node in nodes]) or not all([

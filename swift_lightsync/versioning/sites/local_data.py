@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from swift.common.concurrency import Timeout
 from swift.common.http import HTTP_NOT_FOUND
-from swift.common.internal_client import InternalClient, UnexpectedResponse
+from swift.common.internal_client import InternalClient
+from swift.common.middleware.memcache import MemcacheMiddleware
 from swift.common.request_helpers import USE_REPLICATION_NETWORK_HEADER
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
@@ -24,6 +25,7 @@ from swift.common.utils import (
 from swift.common.wsgi import ConfigString
 from swift.proxy.controllers.base import (
     get_cache_key,
+    headers_to_account_info,
     headers_to_container_info,
 )
 
@@ -45,6 +47,7 @@ SOURCE = 'SV'
 #: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
 PIPELINE = """
 [DEFAULT]
+swift_dir = %s
 [pipeline:main]
 pipeline = catch_errors cache proxy-server
 
@@ -64,18 +67,20 @@ class DataMissing(Exception):
     """No server gives the data now."""
 
 
-def make_client(path, name):
+def make_client(path, name, swift_dir):
     """
     Make the internal client that reads this site's data.
 
     :param path: of an internal client's conf; empty: a built-in one
     :param name: of this daemon, for logs
+    :param swift_dir: where the built-in one finds rings and memcache.conf
     :raises SystemExit: if it cannot be loaded
     """
     try:
-        return InternalClient(path or ConfigString(PIPELINE), name, TRIES,
-                              use_replication_network=True,
-                              global_conf={'log_name': name + '-ic'})
+        return InternalClient(
+            path or ConfigString(PIPELINE % swift_dir), name, TRIES,
+            use_replication_network=True,
+            global_conf={'log_name': name + '-ic'})
     except OSError as err:
         raise SystemExit('Unable to load the internal client from %s: %s' % (
             path or 'the built-in conf', err))
@@ -90,6 +95,7 @@ class LocalData:
 
     def __init__(self, client):
         self._client = client
+        self._uncached = _without_memcache(client.app)
 
     def mode_of(self, account, container):
         """
@@ -99,11 +105,9 @@ class LocalData:
             cannot be read
         """
         try:
-            found = self._client.get_container_metadata(
-                account, container, acceptable_statuses=(2, HTTP_NOT_FOUND))
-        except (UnexpectedResponse, Timeout):
+            return self.headers(account, container).get(sysmeta(MODE), '')
+        except (DataMissing, Timeout):
             return None
-        return found.get(sysmeta(MODE), '')
 
     def open(self, database, item):
         """
@@ -115,11 +119,13 @@ class LocalData:
         :raises DataMissing: if it cannot be read
         """
         place = database.account, database.container
+        policy = POLICIES[database.policy].name
         if item.life is not None:
-            return Shipment(*place, life=self._message(*place, item.life)), ()
+            return Shipment(*place, life=self._message(*place, item.life),
+                            policy=policy), ()
         entry = item.entry
         if entry.kind is not Kind.DATA:
-            return Shipment(*place, entry), ()
+            return Shipment(*place, entry, policy=policy), ()
         response = self._send(
             'GET', (database.account, database.hidden_container,
                     entry.data_name),
@@ -136,7 +142,7 @@ class LocalData:
             *place, replace(entry, changed=changed if changed > stamp
                             else None),
             stored_headers(headers.items()),
-            int(headers['Content-Length'])), body
+            int(headers['Content-Length']), policy=policy), body
 
     def headers(self, account, container):
         """
@@ -144,9 +150,12 @@ class LocalData:
 
         :raises DataMissing: if nobody can tell
         """
-        # Only owners are told of access lists.
-        response = self._ask('HEAD', (account, container),
-                             environ={'swift_owner': True})
+        # Only owners are told of access lists. And clients are not told by
+        # memcache of what a daemon has seen while they change it.
+        response = self._ask('HEAD', (account, container), environ={
+            'swift_owner': True, 'swift.infocache': {
+                get_cache_key(account): headers_to_account_info({})}},
+            app=self._uncached)
         if response.status_int == HTTP_NOT_FOUND:
             return {}
         if not response.is_success:
@@ -224,14 +233,24 @@ class LocalData:
         drain_and_close(response)
         return response
 
-    def _send(self, method, names, headers=(), environ=()):
+    def _send(self, method, names, headers=(), environ=(), app=None):
         request = Request.blank(
             self._client.make_path(*names), headers={
                 **dict(headers), 'X-Backend-Allow-Reserved-Names': 'true',
                 'User-Agent': self._client.user_agent},
             environ={**dict(environ), 'REQUEST_METHOD': method,
                      'swift.source': SOURCE})
-        return request.get_response(self._client.app)
+        return request.get_response(app or self._client.app)
+
+
+def _without_memcache(app):
+    """Return what follows memcache's filter in a pipeline, or all of it."""
+    each = app
+    while hasattr(each, 'app'):
+        if isinstance(each, MemcacheMiddleware):
+            return each.app
+        each = each.app
+    return app
 
 
 def infocache(database):

@@ -86,8 +86,8 @@ class VersionsPropagator(Daemon):
         self.logger = logger or get_logger(conf, log_route=SECTION)
         self.sites = SiteOptions.from_conf(conf)
         self.options = PropagatorOptions.from_conf(conf)
-        self.ring = ring or Ring(conf.get('swift_dir', '/etc/swift'),
-                                 ring_name='container')
+        swift_dir = conf.get('swift_dir', '/etc/swift')
+        self.ring = ring or Ring(swift_dir, ring_name='container')
         self.recon_file = os.path.join(
             conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
         self._ips = whataremyips(
@@ -96,7 +96,7 @@ class VersionsPropagator(Daemon):
         # What it stamps nobody compares with a clock.
         self._clock = self.sites.clock(0)
         self.source = LocalData(swift or make_client(
-            conf.get('internal_client_conf_path'), SECTION))
+            conf.get('internal_client_conf_path'), SECTION, swift_dir))
         self.databases = Databases(
             conf.get('devices', '/srv/node'),
             config_true_value(conf.get('mount_check', 'true')),
@@ -104,6 +104,7 @@ class VersionsPropagator(Daemon):
         self._app = SimpleNamespace(container_ring=self.ring,
                                     conn_timeout=self.options.conn_timeout,
                                     node_timeout=self.options.node_timeout)
+        self._replicas = Replicas(self._app, self.logger)
         self.peer_tasks, self.upkeep = self._tasks()
         self.lifecycle = Lifecycle(
             self.databases, self.strategy, self.source,
@@ -144,15 +145,10 @@ class VersionsPropagator(Daemon):
         """Return the strategy of the container of a ``Database``."""
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
         rows = Rows(self._app, self.logger, database.account,
-                    database.container, database.policy)
+                    database.container)
         return cls(rows, self._clock, self.sites.site,
                    self.sites.site_preference, time.time,
                    bool(self.peer_tasks))
-
-    def _replicas(self, database):
-        """Return the ``Replicas`` of the container of a ``Database``."""
-        return Replicas(self._app, self.logger,
-                        database.policy)
 
     def _place(self, database):
         """

@@ -58,7 +58,7 @@ class Infos:
         # The least recently stored one first: (when, what).
         self._known = OrderedDict()
 
-    def open(self, helper, env, account, container, create=False):
+    def open(self, helper, env, account, container, create=None):
         """
         Open a container, see ``SiteRequests``.
 

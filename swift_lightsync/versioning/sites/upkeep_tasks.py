@@ -108,7 +108,7 @@ class RepairTask(Upkeep):
        the container-replicator brings one to a database that has its record.
 
     :param strategy: a function of a ``Database`` that returns its strategy
-    :param replicas: a function of a ``Database`` that returns ``Replicas``
+    :param replicas: ``Replicas``
     :param source: ``LocalData``
     :param delay: seconds after which racing writers have finished
     """
@@ -173,9 +173,8 @@ class RepairTask(Upkeep):
     def _ask(self, database, request):
         """Return what the server of this very replica answers, or None."""
         place = database.account, database.hidden_container
-        replicas = self._replicas(database)
-        _, nodes = replicas.ring.get_nodes(*place)
-        return replicas.one(place, request, nodes[database.place[0]])
+        _, nodes = self._replicas.ring.get_nodes(*place)
+        return self._replicas.one(place, request, nodes[database.place[0]])
 
     def _tidy(self, database, entry, held):
         """Finish what was left of purges."""
@@ -232,7 +231,7 @@ class PurgeTask(Upkeep):
     of the container have it, and not the version: nothing can bring that back
     then.
 
-    :param replicas: a function of a ``Database`` that returns ``Replicas``
+    :param replicas: ``Replicas``
     :param peers: the names of all peers
     :param delay: seconds for which records are kept
     """
@@ -262,7 +261,7 @@ class PurgeTask(Upkeep):
                        content_type='application/deleted', deleted=True)
         broker = database.broker
         place = broker.account, broker.container
-        replicas = self._replicas(database)
+        replicas = self._replicas
         _, nodes = replicas.ring.get_nodes(*place)
         entry = entry_of(row)
         names = row.name, version_name(entry.object, entry.version.id)

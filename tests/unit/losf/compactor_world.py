@@ -32,8 +32,6 @@ class CompactorTest(RecoveryTest):
         made = self.compactor(self.index, **limits)
         self.addCleanup(made.stop)
         made.compact_all()
-        for target in made._targets.values():
-            target.close()
         return made
 
     def fill(self, lengths, number=1):

@@ -63,11 +63,12 @@ class ManagerTestCase(DirectoryTestCase):
             'bind_ip': '127.0.0.1', 'bind_port': '6200',
             'stop_timeout': '5', 'restart_delay': '0.1'}
 
-    def save_ring(self, *nodes):
+    def save_ring(self, *nodes, part_power=1):
         ring = os.path.join(self.root, 'object-1.ring.gz')
         nodes = [dict(each, id=number) for number, each in enumerate(nodes)]
-        RingData([array('H', [number] * 2) for number in range(len(nodes))],
-                 nodes, 31).save(ring)
+        RingData([array('H', [number] * 2 ** part_power)
+                  for number in range(len(nodes))],
+                 nodes, 32 - part_power).save(ring)
 
     def client(self, device):
         return IndexClient(Layout(os.path.join(self.devices, device),

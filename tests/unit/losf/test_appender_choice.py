@@ -62,6 +62,13 @@ class TestChoice(AppenderTest):
             9, b'x', appender=self.new_appender(max_volume_size=20000)
         ).location.volume)
 
+    def test_a_volume_grows_to_a_small_part_of_its_disk(self):
+        with mock.patch('swift_losf.volumes.volume_pool.part_of',
+                        side_effect=lambda disk, most: min(most, 20000)):
+            numbers = [self.put(number, bytes_of(
+                number, 9000)).location.volume for number in range(5)]
+        self.assertEqual([1, 1, 2, 2, 3], numbers)
+
     def test_what_is_no_volume_is_passed_over(self):
         os.makedirs(self.layout.volumes)
         for name in ('v0000000001', 'v0000000002.broken', 'notes'):

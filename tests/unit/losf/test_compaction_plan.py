@@ -32,6 +32,12 @@ class TestPlan(unittest.TestCase):
         self.assertEqual([], plan([use(1, 0.19), use(2, 0.2)], LIMITS,
                                   PLENTY))
 
+    def test_less_garbage_is_allowed_on_a_disk_that_is_nearly_full(self):
+        volumes = [use(1, 0.12), use(2, 0.03), use(3, 0.02)]
+        limits = replace(LIMITS, scarce=PLENTY)
+        self.assertEqual([], plan(volumes, limits, PLENTY))
+        self.assertEqual([1], plan(volumes, limits, PLENTY - 1))
+
     def test_what_has_no_files_goes_first_whatever_is_free(self):
         empty = replace(use(7, 1.0), files=0, live=0)
         self.assertEqual([7], plan([use(1, 0.9), empty], LIMITS, 0))

@@ -11,7 +11,9 @@ from swift_losf.diskfile.vfile import (
 )
 from swift_losf.format.header import SMALL, VolumeType
 from swift_losf.upkeep import compactor as compactor_module
+from swift_losf.upkeep.pace import Rates
 from swift_losf.volumes.appender import Appender
+from swift_losf.volumes.ballast import Space
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.compactor_world import FIRST, CompactorTest
 from tests.unit.losf.index_world import (
@@ -184,3 +186,39 @@ class TestLeaks(CompactorTest):
     def allocated(self):
         return sum(os.stat(entry).st_blocks * 512
                    for entry in os.scandir(self.layout.volumes))
+
+
+class TestPace(CompactorTest):
+
+    def test_where_little_is_free_clients_are_waited_for_no_more(self):
+        for free, waits in ((2 ** 40, True), (2 ** 30, False)):
+            self.fill([3000] * 9, number=len(self.numbers()[0]) + 1)
+            made = self.compactor(self.index, max_volume_size=2 ** 29 + 1)
+            self.addCleanup(made.stop)
+            made._is_busy = lambda: True
+            with mock.patch.object(
+                    compactor_module.Space, 'of', return_value=Space(
+                        free, 99)), mock.patch.object(
+                    compactor_module, 'PIECE', 0), mock.patch.object(
+                    Rates, 'pause', return_value=0.0) as pause:
+                made.compact_all()
+            self.assertEqual({waits}, {
+                each.args[2] for each in pause.call_args_list})
+
+    def test_what_was_waited_for_before_is_no_work(self):
+        self.fill([3000] * 9)
+        made = self.compactor(self.index)
+        self.addCleanup(made.stop)
+        made._begun -= 2 ** 30
+        with mock.patch.object(compactor_module, 'PIECE', 0), \
+                mock.patch.object(Rates, 'pause', return_value=0.0) as pause:
+            made.compact_all()
+        self.assertLess(max(each.args[0] for each in pause.call_args_list),
+                        2 ** 29)
+
+    def test_of_a_volume_without_files_nothing_is_read(self):
+        for hash_ in self.fill([3000] * 3):
+            self.index.remove(PARTITION, hash_)
+        with mock.patch.object(compactor_module, 'iter_records') as read:
+            self.assertEqual(1, self.compact().removed)
+        self.assertEqual([], read.call_args_list)

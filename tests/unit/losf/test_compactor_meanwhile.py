@@ -15,11 +15,7 @@ from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes import copier
 from swift_losf.volumes.volume import mark_quarantined
 from tests.unit.losf.compactor_world import FIRST, CompactorTest, Crash
-from tests.unit.losf.index_world import (
-    HASH,
-    NAME,
-    PARTITION,
-)
+from tests.unit.losf.index_world import HASH, NAME, PARTITION
 from tests.unit.losf.volumes import bytes_of, hash_of
 
 
@@ -229,6 +225,13 @@ class TestTrouble(CompactorTest):
                 self.assertLogs(compactor_module.logger, 'ERROR') as logs:
             self.compact()
         self.assertRegex(logs.output[0], 'broken off.*damaged')
+        self.assert_readable(data)
+
+    def test_a_disk_that_turns_read_only_ends_nothing(self):
+        data = self.fill([3000] * 3)
+        with mock.patch('swift_losf.volumes.writable.os.ftruncate',
+                        side_effect=OSError(errno.EROFS, 'read-only')):
+            self.compact()
         self.assert_readable(data)
 
     def test_copies_that_cannot_be_moved_are_cut_off(self):

@@ -168,7 +168,7 @@ class TestCalls(IndexTest):
         self.client.quarantine(1, b'q' * 16)
         self.index.adopter.recovered = 7
         self.assertEqual(Statistics(
-            1, PLACE.length, 0, 1, 1, 7, 0, 0, 0, 0, 0),
+            1, PLACE.length, 0, 1, 1, 7, 0, 0, 0, 0, 0, 0),
                          self.client.statistics())
 
     def test_a_connection_serves_on_after_a_refusal(self):

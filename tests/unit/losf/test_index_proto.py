@@ -63,6 +63,6 @@ class TestIndexProto(unittest.TestCase):
 
     def test_every_call_is_served(self):
         calls = index_pb2.DESCRIPTOR.services_by_name['Index'].methods
-        self.assertEqual(14, len(calls))
+        self.assertEqual(15, len(calls))
         self.assertEqual({b'/losf.Index/%s' % call.name.encode()
                           for call in calls}, IndexService(None).paths)

@@ -240,7 +240,7 @@ class TestUnavailable(KVTest):
 
     def has_table(self):
         return self.server._diskfile_router[self.policy].store(
-            self.world.path('d2'), 0).known_files(1, '0' * 32) is not None
+            self.world.path('d2'), 0).known_files('0' * 32) is not None
 
     def test_the_object_is_there_again_with_its_server(self):
         self.world.kill('d2')

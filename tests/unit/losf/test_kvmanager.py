@@ -5,6 +5,7 @@ import errno
 import os
 import shutil
 import tempfile
+from types import SimpleNamespace
 from unittest import mock
 
 from swift.common.exceptions import (
@@ -16,10 +17,12 @@ from swift.obj import diskfile
 from swift.obj.diskfile import DiskFileManager
 
 from swift_lightsync.common.options import OptionError
+from swift_losf.diskfile import kvmanager
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.diskfile.object_files import ObjectFiles
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import QUARANTINED_OFFSET
+from swift_losf.format.keys import partition_of
 from tests.unit.losf.kv_world import PARTITION, KVTest, World
 
 
@@ -379,16 +382,50 @@ class TestUnavailable(KVTest):
         self.assertTrue(any('d2' in call.args for call in error.mock_calls))
 
 
-class TestRefusals(KVTest):
+class TestPartPower(KVTest):
+    """While the part power of the ring is increased."""
 
-    def test_an_increase_of_the_partition_power(self):
-        with mock.patch.object(self.logger, 'error') as error:
-            with self.assertRaises(DiskFileDeviceUnavailable):
-                self.diskfile(next_part_power=11)
-        self.assertIn('cancel_increase_partition_power',
-                      error.call_args[0][0])
-        self.assert_status(507, 'PUT', X_Backend_Next_Part_Power='11')
-        self.assertEqual({}, self.files())
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.world = World('d1')
+        cls.addClassCleanup(cls.world.close)
+
+    def setUp(self):
+        super().setUp()
+        self.index = self.store().index
+        self.index.set_part_power(10)
+
+    def hashes(self, part_power, next_part_power, **kwargs):
+        """:returns: what Swift computes of the object's partition"""
+        ring = SimpleNamespace(part_power=part_power,
+                               next_part_power=next_part_power)
+        partition = partition_of(bytes.fromhex(self.hash()), part_power)
+        with mock.patch.object(self.policy, 'object_ring', ring):
+            return self.manager.get_hashes('d1', str(partition), [],
+                                           self.policy, **kwargs)
+
+    def test_a_client_is_served(self):
+        for verb, status in (('PUT', 201), ('POST', 202), ('DELETE', 204)):
+            self.assert_status(status, verb, X_Backend_Next_Part_Power='11')
+        self.assertEqual([self.hash()[-3:]], [
+            each for each in self.hashes(10, 11) if len(each) == 3])
+
+    def test_hashes_wait_for_the_index(self):
+        self.write(b'data', self.now())
+        for following in (None, 11):
+            self.assertIn(self.hash()[-3:], self.hashes(10, following))
+        with mock.patch.object(kvmanager, 'PART_POWER_PATIENCE', 0), \
+                self.assertRaisesRegex(IndexUnavailable,
+                                       'not yet those of part power 11'):
+            self.hashes(11, 11)
+        self.assertIsNone(self.hashes(11, 11, skip_rehash=True))
+        self.index.set_part_power(11)
+        self.assertIn(self.hash()[-3:], self.hashes(11, 11))
+        self.assertEqual(1, len(self.files()))
+
+
+class TestRefusals(KVTest):
 
     def test_rsync(self):
         self.assertFalse(self.manager.supports_rsync)

@@ -98,6 +98,22 @@ class TestManager(InProcessTestCase):
         self.assertFalse(is_running(sdb['pid']))
         self.assertEqual([], self.recon()['index_servers'])
 
+    def test_a_server_that_runs_is_told_the_part_power_of_a_new_ring(self):
+        self.make('d', 'sda')
+        sda = node(0, 6200, 'sda')
+        made, pids = self.manager(sda), set()
+        for power in (1, 2):
+            self.save_ring(sda, part_power=power)
+            os.utime(os.path.join(self.root, 'object-1.ring.gz'),
+                     (power, power))
+            self.tend_until(
+                made, lambda power=power: self.answers('sda') and
+                self.answers('sda').part_power == power,
+                'it goes by part power %d' % power)
+            made.report()
+            pids.add(self.recon()['index_servers'][0]['pid'])
+        self.assertEqual(1, len(pids))
+
     def test_recon_says_why_a_server_does_not_answer(self):
         self.make('d', 'sda')
         made = self.manager(node(0, 6200, 'sda'), losf_index_timeout='0.3')

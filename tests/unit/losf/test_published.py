@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swift_losf.format.header import FormatError
+from swift_losf.format.keys import PLACE
 from swift_losf.format.published import (
     BUCKET,
-    PREFIX,
     Bucket,
     bucket_of,
     grouped,
@@ -19,7 +19,7 @@ from swift_losf.format.published import (
 
 #: bytes that are copied at a time by what writes and by what reads
 WORD = 8
-HASHES = [bytes([7] * 8 + [number] * 12) for number in range(40)]
+HASHES = [bytes([7] * 4 + [number] * 12) for number in range(40)]
 FILES = st.dictionaries(
     st.sampled_from([b'\1abcdefg', b'\2abcdefg', b'\3abcdefg']),
     st.binary(min_size=1, max_size=20))
@@ -100,14 +100,14 @@ class TestBucket(unittest.TestCase):
 
     def test_files_are_grouped_by_hash(self):
         self.assertEqual(
-            [(b'a' * PREFIX, {b'1': b'x', b'2': b'y'}),
-             (b'b' * PREFIX, {b'1': b'z'})],
-            grouped([(b'o' + b'a' * PREFIX + b'1', b'x'),
-                     (b'o' + b'a' * PREFIX + b'2', b'y'),
-                     (b'o' + b'b' * PREFIX + b'1', b'z')]))
+            [(b'a' * PLACE, {b'1': b'x', b'2': b'y'}),
+             (b'b' * PLACE, {b'1': b'z'})],
+            grouped([(b'o' + b'a' * PLACE + b'1', b'x'),
+                     (b'o' + b'a' * PLACE + b'2', b'y'),
+                     (b'o' + b'b' * PLACE + b'1', b'z')]))
 
     def test_hashes_are_spread_over_all_buckets(self):
-        numbers = {bucket_of(bytes(8) + each.to_bytes(8, 'big') + bytes(4), 7)
+        numbers = {bucket_of(bytes(4) + each.to_bytes(8, 'big') + bytes(4), 7)
                    for each in range(1000)}
         self.assertEqual(set(range(7)), numbers)
 

@@ -71,7 +71,7 @@ class TestMutations(PublisherTest):
         self.reader = self.places()
 
     def assert_published(self, hash_=HASH):
-        found = self.reader.find(PARTITION, hash_)
+        found = self.reader.find(hash_)
         self.assertEqual(self.index.reader.list_hash(PARTITION, hash_), found)
         return dict(found)
 
@@ -79,8 +79,7 @@ class TestMutations(PublisherTest):
         self.assertEqual({NAME: self.early}, self.assert_published(bytes(16)))
 
     def test_what_is_not_there_is_known_not_to_be(self):
-        self.assertEqual([], self.reader.find(PARTITION, HASH))
-        self.assertEqual([], self.reader.find(PARTITION + 1, bytes(16)))
+        self.assertEqual([], self.reader.find(HASH))
 
     def test_registered_and_superseded(self):
         self.register()
@@ -137,7 +136,7 @@ class TestFalling(PublisherTest):
             self.index.remove(PARTITION, each)
         reader, known = self.places(), 0
         for each in hashes:
-            found = reader.find(PARTITION, each)
+            found = reader.find(each)
             known += found is not None
             if found is not None:
                 self.assertEqual(self.index.reader.list_hash(
@@ -166,7 +165,7 @@ class TestFalling(PublisherTest):
         reader = self.places()
         for each in hashes:
             self.assertEqual(self.index.reader.list_hash(PARTITION, each),
-                             reader.find(PARTITION, each))
+                             reader.find(each))
 
     def test_no_table_is_asked_for_once_a_second(self):
         asked = []
@@ -174,20 +173,20 @@ class TestFalling(PublisherTest):
             self.socket, lambda: asked.append(1) or SimpleNamespace(
                 buckets=0, socket=()), lambda: self.clock)
         for _ in range(3):
-            self.assertIsNone(reader.find(PARTITION, HASH))
+            self.assertIsNone(reader.find(HASH))
         self.clock += RETRY
-        self.assertIsNone(reader.find(PARTITION, HASH))
+        self.assertIsNone(reader.find(HASH))
         self.assertEqual(2, len(asked))
 
     def test_a_server_that_stops_takes_its_table_back(self):
         self.publish()
         reader = self.places()
-        self.assertEqual([], reader.find(PARTITION, HASH))
+        self.assertEqual([], reader.find(HASH))
         with self.index.db.paused():
             self.publisher._end()
         self.clock += RETRY
-        self.assertIsNone(reader.find(PARTITION, HASH))
-        self.assertIsNone(reader.find(PARTITION, HASH))
+        self.assertIsNone(reader.find(HASH))
+        self.assertIsNone(reader.find(HASH))
 
     def test_what_was_withdrawn_has_no_bucket_again(self):
         self.publish()
@@ -199,29 +198,29 @@ class TestFalling(PublisherTest):
     def test_a_table_that_cannot_be_written_is_withdrawn(self):
         self.publish()
         reader = self.places()
-        self.assertEqual([], reader.find(PARTITION, HASH))
+        self.assertEqual([], reader.find(HASH))
         with mock.patch.object(publisher_module.os, 'pwrite',
                                side_effect=OSError('no memory')), \
                 self.assertLogs(publisher_module.logger):
             self.register()
-        self.assertIsNone(reader.find(PARTITION, HASH))
+        self.assertIsNone(reader.find(HASH))
         self.register(OTHER)
 
     def test_another_server_at_the_socket_is_asked_anew(self):
         self.publish()
         reader = self.places()
-        self.assertEqual([], reader.find(PARTITION, HASH))
+        self.assertEqual([], reader.find(HASH))
         os.unlink(self.socket)
-        self.assertIsNone(reader.find(PARTITION, HASH))
+        self.assertIsNone(reader.find(HASH))
         open(self.socket, 'w').close()
         # The table that is told of is still that of the server before.
         self.clock += RETRY
-        self.assertIsNone(reader.find(PARTITION, HASH))
+        self.assertIsNone(reader.find(HASH))
 
     def test_a_file_that_is_no_table(self):
         self.publish()
         self.publisher.key = b'another'
-        self.assertIsNone(self.places().find(PARTITION, HASH))
+        self.assertIsNone(self.places().find(HASH))
 
 
 class TestSupersede(PublisherTest):

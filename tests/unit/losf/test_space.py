@@ -13,6 +13,7 @@ from swift_losf.volumes.space import (
     FilesystemError,
     check_filesystem,
     count_extents,
+    part_of,
 )
 from tests.unit.losf.filesystems import mounted, with_holes
 
@@ -36,6 +37,22 @@ class TestExtents(unittest.TestCase):
         with open(os.devnull) as file, mock.patch.object(
                 space.fcntl, 'ioctl', side_effect=OSError(errno.EIO, '')):
             self.assertRaises(OSError, count_extents, file.fileno())
+
+
+class TestPart(unittest.TestCase):
+
+    def part(self, blocks, most):
+        with mock.patch.object(space.os, 'statvfs', return_value=mock.Mock(
+                f_blocks=blocks, f_frsize=4096)):
+            return part_of('/', most)
+
+    def test_it_is_a_256th_of_the_disk_at_most_and_one_mebibyte_at_least(self):
+        for blocks, most, part in (
+                (2 ** 40, 2 ** 33, 2 ** 33), (2 ** 20, 2 ** 33, 2 ** 24),
+                (2 ** 10, 2 ** 33, 2 ** 20), (2 ** 10, 100, 100),
+                (0, 2 ** 33, 2 ** 33)):
+            with self.subTest(blocks=blocks, most=most):
+                self.assertEqual(part, self.part(blocks, most))
 
 
 class TestFilesystem(unittest.TestCase):

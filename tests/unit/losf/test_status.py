@@ -22,7 +22,7 @@ from tests.unit.sync.fixtures import node
 from tests.waiting import stop
 
 WELL = Seen('sda', 2, State.SERVING, '',
-            Statistics(100, 200, 300, 0, 4, 5, 6, 7, 8, 9, 10), 50.0)
+            Statistics(100, 200, 300, 0, 4, 5, 6, 7, 8, 9, 10, 11), 50.0)
 OK, WARNING, CRITICAL = Severity
 
 

@@ -86,8 +86,9 @@ class TestSweeper(IndexTest):
         gone = self.removed(data=b'x' * 10000)
         kept = self.put(self.index, OTHER)
         self.removed(hash_=HASH, data=b'x' * 5000)
-        with mock.patch.object(sweeper_module, 'SCARCE', 2 ** 60), \
-                mock.patch.object(sweeper_module, 'MAX_EXTENTS', 0):
+        self.sweeper = Sweeper(self.layout, self.index, 0.01, self.fail,
+                               room=2 ** 60)
+        with mock.patch.object(sweeper_module, 'MAX_EXTENTS', 0):
             holes = self.punched()
         self.assertEqual((gone.offset, kept.offset), holes[0])
         self.assertEqual(2, len(holes))

@@ -58,6 +58,11 @@ POLICY  PAIRS  AGREED  DIFFERING  STALE  UNREACHABLE  AS STOCK\
   0                   \
   10s  10.1.0.1:6300/sda -> 10.1.0.2:6300/sda
 
+LAST PASSES OVER  MESSAGES  ASKED ABOUT  DIFFERED  PUSHED  PUT OFF\
+  LISTED ANEW  RINGS CLOSED  LISTED LONGEST AGO
+1 devices         0         0            0         0       0      \
+  0            0             0s
+
 All is well.
 ''', text.render(health()))
 

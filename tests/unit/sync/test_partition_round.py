@@ -7,6 +7,7 @@ import shutil
 from unittest import mock
 
 from swift.common.concurrency import Timeout
+from swift.common.exceptions import DiskFileDeviceUnavailable
 
 from swift_lightsync.sync import changed_file, partition_round
 from swift_lightsync.sync.fingerprints import Fingerprints
@@ -178,6 +179,22 @@ class TestFallBack(ClusterTestCase):
                     self.assert_same_objects(1)
                 self.doCleanups()
                 self.setUp()
+
+    def test_a_partition_that_cannot_be_read_is_said_in_lines(self):
+        self.start(3)
+        self.put_everywhere(numbers=[0])
+        for error in (OSError(117, 'Structure needs cleaning'),
+                      DiskFileDeviceUnavailable()):
+            daemon = self.replicator(0)
+            daemon.logger.exception = None
+            with mock.patch.object(
+                    type(daemon._df_router[self.policy]), '_get_hashes',
+                    side_effect=error):
+                stats = self.run_pass(0, daemon)
+            self.assertEqual((1, 2), (stats.attempted, stats.failure))
+            self.assertIn('Unable to hash partition 0 on sda: %s: '
+                          % type(error).__name__,
+                          str(daemon.logger.at('ERROR')))
 
     def test_an_error_in_the_round_leads_to_the_stock_exchange(self):
         errors = self.fails(PartitionRound, 'answer',

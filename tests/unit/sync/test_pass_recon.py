@@ -12,6 +12,7 @@ from unittest import mock
 
 from swift_lightsync.sync import pass_recon
 from swift_lightsync.sync.core.conversation import Told
+from swift_lightsync.sync.core.engine.charging import Tally
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.pass_recon import KEEP, PassRecorder
@@ -284,8 +285,10 @@ class RecorderTestCase(SwiftTestCase):
             get_local_devices=lambda: {here['device']},
             hand_offs=SimpleNamespace(left=Counter(sda=3),
                                       seconds_left=lambda: 5.0),
-            neighbours=SimpleNamespace(local=SimpleNamespace(
-                endpoint=lambda policy, device: endpoint(here)))))
+            full_exchanges=SimpleNamespace(age=lambda device, now: 9.0),
+            neighbours=SimpleNamespace(
+                tally=Tally(asked=7, closed=1), local=SimpleNamespace(
+                    endpoint=lambda policy, device: endpoint(here)))))
 
     def note(self, recorder, partitions, answer, differing=()):
         recorder.note_answer(self.policy, 'sda', self.ring_nodes[2],
@@ -340,6 +343,17 @@ class TestRecorder(RecorderTestCase):
         pair = self.told(recorder)
         self.assertEqual((2, 0, pair.checked), (
             pair.differed, pair.differing, pair.agreed))
+
+    def test_one_of_the_devices_tells_what_they_have_in_common(self):
+        recorder = self.recorder()
+        recorder.begin_pass(('sdb', 'sda'), False)
+        recorder.end_pass(time.time(), 3)
+        with open(self.path) as written:
+            devices = json.load(written)['devices']
+        self.assertEqual([(7, 3, 1, 9.0)], [
+            (each['asked'], each['messages'], each['closed'],
+             each['scrub_seconds']) for each in devices.values()
+            if each['messages']])
 
     def test_nothing_is_recorded_outside_of_a_pass(self):
         recorder = self.recorder()

@@ -229,8 +229,9 @@ class TestLog(ClusterTestCase):
             self.assertRegex(line, r'The pass took [0-9.]+ s and %s messages: '
                              r'0 partitions were equal as a whole, %s were '
                              'put off; [01] were pushed something, 0 listed '
-                             'anew; 0 hand-offs are left; rings were closed '
-                             'over 0 nodes and devices' % (messages, rest))
+                             'anew, and all of them within [0-9]+ s; 0 '
+                             'hand-offs are left; rings were closed over 0 '
+                             'nodes and devices' % (messages, rest))
 
 
 class TestFailures(ClusterTestCase):

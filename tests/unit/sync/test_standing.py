@@ -75,6 +75,17 @@ class TestStanding(StandingTestCase):
         for asked in self.requests():
             self.assertLessEqual(asked.get('LIGHTSYNC', 0), self.hosts - 1)
 
+    def test_what_is_in_trees_is_not_remembered_one_by_one(self):
+        self.put_all()
+        self.settle()
+        for owner, prints in [
+                *(('server', each.app._fingerprints[self.policy])
+                  for each in self.nodes),
+                *(('replicator', each.fingerprints(self.policy))
+                  for each in self.daemons)]:
+            self.assertEqual([], [number for number in range(PARTS)
+                                  if prints.seen('sda', number)], owner)
+
     def test_what_changed_is_looked_at_and_pushed(self):
         self.put_all()
         self.settle()

@@ -24,11 +24,6 @@ class TestPages(unittest.TestCase):
         self.assertEqual(documents | set(reference.pages()) | {'README.md'}, {
             name for names in pages.PARTS.values() for name in names})
 
-    def test_there_are_ten_runbooks(self):
-        with open(os.path.join(REPO, 'swift_lightsync/RUNBOOKS.md')) as text:
-            self.assertEqual(10, sum(line.startswith('## ')
-                                     for line in text))
-
     def test_metrics_messages_and_headers_are_found_in_the_code(self):
         for page, text in (
                 (reference.metrics(), '`partition.check.match.…`'),

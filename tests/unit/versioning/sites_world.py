@@ -205,10 +205,10 @@ class Site:
             return self.receiver(req)(env, start_response)
         return HTTPNotFound(request=req)(env, start_response)
 
-    def open(self, env, account, container, create=False):
+    def open(self, env, account, container, create=None):
         cache = env.setdefault('swift.infocache', {})
         key = get_cache_key(account, container)
-        if create and not self.has(container):
+        if create is not None and not self.has(container):
             self.make_container(container)
             cache.pop(key, None)
         if key not in cache:

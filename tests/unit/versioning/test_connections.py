@@ -196,7 +196,7 @@ class TestAsked(unittest.TestCase):
                 for number, server in enumerate(self.servers)]),
             conn_timeout=PATIENCE, node_timeout=PATIENCE)
         self.kept = Connections()
-        return replicas.Replicas(app, CapturingLogger(), 0,
+        return replicas.Replicas(app, CapturingLogger(),
                                  connections=self.kept)
 
     def ask(self, found, first=(0, 1)):

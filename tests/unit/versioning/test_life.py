@@ -266,13 +266,13 @@ class TestLife(SitesTestCase):
                 order, key=lambda each: each.stamp)
             self.rome.make_container(name)
             for message in (*order, order[0]):
-                apply_life(self.rome, {}, ACCOUNT, name, message)
+                apply_life(self.rome, {}, ACCOUNT, name, message, '')
             self.assertEqual((last.exists, last.life), (
                 self.rome.has(name), self.rome.strategy_of(name).life()))
 
     def test_a_deletion_of_what_never_was_here_makes_nothing(self):
         apply_life(self.rome, {}, ACCOUNT, CONTAINER, LifeMessage.of(
-            Life(False, self.rome.strategy.tick(), 'paris')))
+            Life(False, self.rome.strategy.tick(), 'paris')), '')
         self.assertFalse(self.rome.has(HIDDEN))
 
     def test_a_purge_brings_no_deleted_container_back(self):

@@ -105,7 +105,7 @@ class DeletionsCase(ContainerCase):
 
     def test_a_version_that_comes_meanwhile_is_kept(self):
         class_ = self.ask.filter.strategy(
-            {}, 'a', 'c', Mode(self.mode), 0).__class__
+            {}, 'a', 'c', Mode(self.mode)).__class__
 
         def versions_too_early(strategy, **_limit):
             self.ask.put('o', 'late')
@@ -162,8 +162,8 @@ class DeletionsCase(ContainerCase):
 
     def life(self):
         """Return the container's life record."""
-        return self.ask.filter.strategy({}, 'a', 'c', Mode(self.mode),
-                                        0).life()
+        return self.ask.filter.strategy(
+            {}, 'a', 'c', Mode(self.mode)).life()
 
     def test_without_peers_there_is_no_life_record(self):
         self.ask('POST', 'c', ENABLE)

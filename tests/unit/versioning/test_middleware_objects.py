@@ -50,6 +50,13 @@ class TestLatest(ObjectCase):
                          resp.headers['Content-Location'])
         self.assertEqual(b'one', self.one(first))
 
+    def test_the_hidden_container_is_not_looked_up(self):
+        self.ask.put('o', 'one')
+        del self.ask.proxy.seen[:]
+        self.assertEqual(200, self.status('GET'))
+        self.assertNotIn('a/' + hidden_container('c'), [
+            path for _, path, *_ in self.ask.proxy.seen])
+
     def test_what_other_filters_know_of_a_container_is_not_asked_again(self):
         self.ask.put('o', 'one')
         self.ask.put_old('old')

@@ -2,7 +2,10 @@
 """The versioning filter: what other sites' versions are stored with."""
 
 import io
+from unittest import mock
 
+from swift.common import storage_policy
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import HTTPException, Request
 
 from swift_lightsync.versioning.core.keys import hidden_container
@@ -12,6 +15,9 @@ from swift_lightsync.versioning.core.version import Version
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import START, Pipeline
+
+POLICIES = StoragePolicyCollection([
+    StoragePolicy(0, 'one', is_default=True), StoragePolicy(1, 'two')])
 
 
 class TestSiteRequests(SwiftTestCase):
@@ -25,7 +31,7 @@ class TestSiteRequests(SwiftTestCase):
             (), SiteClock(1, 60, lambda: 7).tick(START), 'south')
         self.entry = Entry('o', version, 4, 'e' * 32, 'text/x')
 
-    def open(self, create=True):
+    def open(self, create=''):
         return self.sites.open(*self.place, create=create)
 
     def put(self, container, body=b'data'):
@@ -34,9 +40,9 @@ class TestSiteRequests(SwiftTestCase):
             'X-Object-Meta-Colour': 'red'})
 
     def test_a_container_without_versions_is_not_opened(self):
-        self.assertIsNone(self.open(create=False))
+        self.assertIsNone(self.open(create=None))
         self.ask('PUT', 'c')
-        self.assertIsNone(self.open(create=False))
+        self.assertIsNone(self.open(create=None))
 
     def test_a_container_that_is_missing_is_made(self):
         self.assertIsNotNone(self.open().strategy)
@@ -44,6 +50,28 @@ class TestSiteRequests(SwiftTestCase):
                       self.ask.proxy.containers)
         self.assertEqual('True', self.ask('HEAD', 'c').headers[
             'X-Versions-Enabled'])
+
+    def test_it_has_the_storage_policy_that_it_has_elsewhere(self):
+        # 'two' has another index here, perhaps.
+        with mock.patch.object(storage_policy, '_POLICIES', POLICIES):
+            self.open(create='two')
+        self.assertEqual({('a', 'c'): 'two', ('a', hidden_container('c')):
+                          'two'}, self.ask.proxy.policies)
+
+    def test_one_of_an_unknown_storage_policy_is_not_made(self):
+        with self.assertRaises(HTTPException) as caught:
+            self.open(create='two')
+        self.assertEqual(409, caught.exception.status_int)
+        self.assertIn(b'policy two of the container c is not known',
+                      caught.exception.body)
+        self.assertEqual({}, self.ask.proxy.containers)
+
+    def test_one_that_is_made_again_keeps_its_storage_policy(self):
+        self.open()
+        del self.ask.proxy.containers['a', 'c']
+        with mock.patch.object(storage_policy, '_POLICIES', POLICIES):
+            self.open(create='two')
+        self.assertEqual({('a', 'c'): 'one'}, self.ask.proxy.policies)
 
     def test_a_container_that_is_there_is_versioned(self):
         self.ask('PUT', 'c')

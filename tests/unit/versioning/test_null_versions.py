@@ -6,10 +6,16 @@ that are written while it is suspended.
 
 from unittest import mock
 
-from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable
+from swift.common.swob import (
+    HTTPForbidden,
+    HTTPServiceUnavailable,
+    Request,
+)
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER
+from swift_lightsync.versioning.data import object_writes
+from swift_lightsync.versioning.data.object_writes import ObjectWrites
 from tests.unit.versioning.object_case import ObjectCase
 from tests.unit.versioning.strategy_case import of_both_modes
 
@@ -133,6 +139,51 @@ class TestOlderObjects(ObjectCase):
         self.assertEqual([('o', 'null', True)], self.ask.versions())
         self.assertEqual(['a/c/o'], self.ask.proxy.writes('PUT'))
         self.assertEqual({}, self.ask.held())
+
+    def test_one_that_is_adopted_meanwhile_is_read(self):
+        for query in '', 'version-id=null':
+            for method in 'GET', 'HEAD':
+                self.ask.put_old('o')
+                self.adopt_before('_object_' + method)
+                resp = self.ask(method, 'c/o', query=query)
+                self.assertEqual((200, 'null'), (
+                    resp.status_int, resp.headers[ID]))
+                self.ask('DELETE', 'c/o', query='version-id=null')
+
+    def test_a_post_finds_one_that_is_adopted_meanwhile(self):
+        self.ask.put_old('o')
+        self.adopt_before('_object_GET')
+        self.assertEqual(202, self.status('POST', headers={
+            'X-Object-Meta-Colour': 'red'}))
+        self.assertEqual('red', self.ask('HEAD', 'c/o').headers[
+            'X-Object-Meta-Colour'])
+
+    def adopt_before(self, name):
+        """Adopt the object before the proxy's next request of a kind."""
+        answer = getattr(self.ask.proxy, name)
+
+        def overtaken(req, *path):
+            delattr(self.ask.proxy, name)
+            self.adopt()
+            return answer(req, *path)
+        setattr(self.ask.proxy, name, overtaken)
+
+    def adopt(self):
+        """As the propagator does."""
+        req = Request.blank('/v1/a/c/o', environ={'swift.infocache': {}})
+        ObjectWrites(self.ask.filter.versioned(req.environ, 'a', 'c'),
+                     'o', req).adopt()
+
+    def test_one_that_is_being_adopted_is_listed_once(self):
+        self.ask.put_old('o')
+        with mock.patch.object(object_writes, 'delete_data'):
+            self.adopt()
+        self.assertIn(('a', 'c', 'o'), self.ask.proxy.objects)
+        self.assertEqual([('o', 'null', True)], self.ask.versions())
+        self.assertEqual(1, len(self.ask.listing()))
+        version = self.ask.put('o', 'new')
+        self.assertEqual([('o', version, True), ('o', 'null', False)],
+                         self.ask.versions())
 
     def test_once_it_is_old_it_is_for_owners_alone(self):
         self.ask.put_old('o')

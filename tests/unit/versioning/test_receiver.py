@@ -179,7 +179,7 @@ class TestWhatIsSigned(ReceiverCase):
         there = Offered('o', self.version.id, 'paris', Kind.DATA)
         open_one = self.rome.open
 
-        def opened(env, account, container, create=False):
+        def opened(env, account, container, create=None):
             if container == 'broken':
                 raise HTTPServiceUnavailable()
             return open_one(env, account, container, create)

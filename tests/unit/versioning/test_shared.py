@@ -21,7 +21,7 @@ class Helper:
         self.asked = 0
         self.exists = True
 
-    def open(self, env, account, container, create=False):
+    def open(self, env, account, container, create=None):
         cache = env['swift.infocache']
         if KEY not in cache:
             self.asked += 1

@@ -38,7 +38,8 @@ VERSION = Version(T2, 'paris', Vector({'paris': T2, 'rome': T1}))
 DATA = Shipment(
     'AUTH_a', 'c', Entry('obj/ü\n', VERSION, 5, 'd41d; slo_etag=x',
                          'text/plain', changed=Stamp(170000000200000)),
-    (('x-object-meta-color', 'blue'), ('content-encoding', 'gzip')), 5)
+    (('x-object-meta-color', 'blue'), ('content-encoding', 'gzip')), 5,
+    policy='gold')
 NULL = replace(DATA, entry=replace(DATA.entry, null=True))
 DELETE = Shipment('AUTH_ü', 'c', Entry(
     'o', Version(T1, 'rome', Vector({'rome': T1}), True),
@@ -47,7 +48,7 @@ PURGE = Shipment('a', 'ü c', Entry('o', VERSION, content_type=PURGE_MARKER,
                                    purged=T2))
 LIFE = Shipment('a', 'c', life=LifeMessage.of(
     Life(True, T1, 'rome'), (('x-container-meta-a', 'b'),
-                             ('x-versions-enabled', 'true'))))
+                             ('x-versions-enabled', 'true'))), policy='gold-2')
 DEAD = Shipment('a', 'c', life=LifeMessage.of(Life(False, T2, 'paris')))
 ALL = (DATA, NULL, DELETE, PURGE, LIFE, DEAD)
 

@@ -4,14 +4,20 @@
 import os
 import re
 import unittest
+from array import array
+from tempfile import TemporaryDirectory
+
+from swift.common.ring import RingData
 
 from swift_lightsync.container_server import ContainerController
+from swift_lightsync.versioning.sites.local_data import make_client
 from swift_lightsync.versioning.sites.options import (
     PropagatorOptions,
     SiteOptions,
 )
 from swift_lightsync.versioning.sites.propagator import SECTION
 from swift_lightsync.versioning.sites.sites_conf import load
+from tests.unit.sync.fixtures import SwiftTestCase, node
 from tests.unit.test_conf_sample import ETC, SET, SHOWN, sample
 
 CONTAINER_SAMPLE = os.path.join(ETC, 'container-server.conf-sample')
@@ -66,3 +72,16 @@ class TestContainerSample(unittest.TestCase):
                                  if not line.startswith('['))
                     self.assertRegex(first, r'^# \S+ \S+')
                     self.assertNotRegex(first, r'^# \w+ = ')
+
+
+class TestBuiltInClient(SwiftTestCase):
+
+    def test_it_finds_the_rings_where_the_propagator_does(self):
+        root = self.enterContext(TemporaryDirectory())
+        for name in 'account', 'container', 'object':
+            RingData([array('H', [0, 0])], [node(0, 1, 'sda')], 31).save(
+                os.path.join(root, name + '.ring.gz'))
+        proxy = make_client('', SECTION, root).app._pipeline_final_app
+        self.assertEqual(root, proxy.swift_dir)
+        self.assertEqual(1, proxy.container_ring.get_nodes('a', 'c')[1][0][
+            'port'])

@@ -18,6 +18,7 @@ from tools.benchmarks.settings import BenchError
 from tools.benchmarks.sync_data import DataSet, Storage, Version, restore
 from tools.benchmarks.sync_steps import Steps
 from tools.benchmarks.sync_trial import summary
+from tools.cluster.spec import GOLD
 
 DEVICES = ('a', 'b', 'c', 'd', 'e')
 #: Swift removes tombstones older than a week.
@@ -208,7 +209,8 @@ class TestProbe(unittest.TestCase):
     def test_one_that_ends_or_takes_too_long_is_reported_and_ended(self):
         with tempfile.TemporaryDirectory() as directory:
             cluster = SimpleNamespace(
-                spec=SimpleNamespace(replicator='stock'),
+                spec=SimpleNamespace(replicator='stock',
+                                     policies=(GOLD,)),
                 layout=SimpleNamespace(etc='/etc', log=lambda name: (
                     os.path.join(directory, name))),
                 conf_path=lambda *args: '/conf',

@@ -76,6 +76,20 @@ class TestRound(unittest.TestCase):
         result = where.run_round()
         self.assertEqual(1, result.kinds['push'])
 
+    def test_hand_offs_are_brought_home_together(self):
+        messages = {}
+        for protocol in 'lightsync', 'lightsync-unbatched':
+            world = World(Settings(nodes=4, partitions=256,
+                                   protocol=protocol, seed=1))
+            world.rebalance(0.5)
+            world.deliver_ring(range(4))
+            self.assertGreater(world.hand_offs(), 80)
+            messages[protocol] = sum(
+                world.run_round().messages for _ in range(2))
+            self.assertEqual((0, 0), (world.hand_offs(), world.differing()))
+        self.assertLess(messages['lightsync'],
+                        messages['lightsync-unbatched'] / 10)
+
     def test_stock_pushes_to_a_hand_off_for_a_disk_that_is_missing(self):
         where = world('stock', nodes=8, replicas=3, partitions=50)
         where.disks.write(0, 1, 7, where.placement.rows[0])
