@@ -152,10 +152,13 @@ class PrimaryRoleController(ReplicatedObjectController):
         if answer:
             return self._ask_all(req, answer)
         reaction = self._options.on_primary_failure
-        # Whether the object exists cannot be decided without it.
-        conditional = req.method == 'PUT' and req.if_none_match
-        if conditional or reaction is OnPrimaryFailure.FAIL:
+        if reaction is OnPrimaryFailure.FAIL:
             return self._unavailable(req)
+        if req.method == 'PUT' and req.if_none_match:
+            # It can be decided if the primary role only refuses to write.
+            refusal = self._refuse_existing(req)
+            if refusal is not None:
+                return refusal
         self.logger.increment('proar.failover.%s' % req.method)
         try:
             if reaction is OnPrimaryFailure.BACKUP:

@@ -4,7 +4,12 @@
 
 from swift.common.swob import Response
 
-from swift_lightsync.proar.names import FAILOVER_HEADER, SLOT_HEADER
+from swift_lightsync.proar.names import (
+    FAILOVER_HEADER,
+    REFUSED_HEADER,
+    RING,
+    SLOT_HEADER,
+)
 from tests.unit.proar.proxy_world import ProxyCase
 
 
@@ -117,6 +122,13 @@ class TestConditionalPut(ProxyCase):
             self.assertEqual([404, 404], [
                 self.on(server)[0] for server in self.role[1:]])
             self.status('DELETE')
+
+    def test_others_decide_if_the_primary_role_only_refuses(self):
+        self.role[0].spoil = lambda req: Response(
+            status=503, request=req, headers={REFUSED_HEADER: RING}) \
+            if req.method == 'PUT' else None
+        for status in (201, 412):
+            self.assertEqual(status, self.put(headers=self.NEW))
 
     def test_it_is_503_without_the_primary_role(self):
         self.role[0].stop()
