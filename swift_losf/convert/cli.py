@@ -21,6 +21,7 @@ from swift.common.storage_policy import POLICIES
 
 from swift_lightsync.common import command
 from swift_lightsync.common.command import Exit, UsageError
+from swift_lightsync.common.node_arguments import all_policies
 from swift_losf.convert.converter import Converter
 from swift_losf.convert.sides import Files, Volumes
 from swift_losf.daemon import supervisor
@@ -80,7 +81,8 @@ def index_server(layout, options, part_power):
             server.wait()
 
 
-def _policy(index):
+def _policy(index, swift_dir):
+    all_policies(swift_dir)
     policy = POLICIES.get_by_index(index)
     if policy is None:
         raise UsageError('--policy %d: swift.conf has no such policy' % index)
@@ -119,7 +121,7 @@ def run(args):
     require_device(device_path, not args.no_mount_check)
     layout = Layout(device_path, args.policy, args.index_path)
     _require_user(layout)
-    policy = _policy(args.policy)
+    policy = _policy(args.policy, args.swift_dir)
     in_volumes = policy in kv_policies(POLICIES)
     options = LosfOptions(index_path=args.index_path or '')
     os.makedirs(layout.objects, exist_ok=True)
@@ -158,7 +160,8 @@ def make_parser():
         add('--policy', type=int, required=True,
             help='index of the storage policy')
         add('--index-path', help='losf_index_path, if it is set')
-        add('--swift-dir', default='/etc/swift', help='where the rings are')
+        add('--swift-dir', default=os.environ.get('SWIFT_DIR', '/etc/swift'),
+            help='where swift.conf and the rings are')
         add('--bandwidth', type=float, metavar='MIB',
             help='MiB a second at most')
         add('--no-mount-check', action='store_true',

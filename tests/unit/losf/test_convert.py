@@ -8,12 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from swift.common import storage_policy
+from swift.common.ring import RingBuilder
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import md5
 from swift.obj import diskfile
@@ -319,6 +321,26 @@ class TestCommand(ConvertTest):
         self.assertEqual(2, status)
         self.assertIn('/etc/swift: the ring of policy 0 cannot be read: ',
                       output)
+
+    def test_which_way_it_goes_is_of_the_directory_that_is_given(self):
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        argv = ['copy', self.world.path('d1'), '--policy', '7',
+                '--no-mount-check', '--swift-dir', directory]
+        with open(os.path.join(directory, 'swift.conf'), 'w') as conf:
+            conf.write('[swift-hash]\nswift_hash_path_suffix = x\n'
+                       '[storage-policy:0]\nname = p\ndefault = yes\n'
+                       '[storage-policy:7]\nname = q\ndiskfile_module = '
+                       'egg:swift-lightsync#replication.kv\n')
+        builder = RingBuilder(10, 1, 0)
+        builder.add_dev({'id': 0, 'region': 1, 'zone': 1, 'weight': 1,
+                         'ip': '127.0.0.1', 'port': 1, 'device': 'd1'})
+        builder.rebalance()
+        builder.get_ring().save(os.path.join(directory, 'object-7.ring.gz'))
+        done = subprocess.run(
+            [sys.executable, '-m', 'swift_losf.convert.cli', *argv],
+            capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn('copy to files: 0 files', done.stdout)
 
     def test_a_disk_that_is_full_loses_nothing(self):
         self.world.kill('d1')
