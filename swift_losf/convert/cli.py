@@ -116,6 +116,7 @@ def run(args):
 
     :param args: of the command line
     :raises UsageError: if it cannot be done
+    :raises OSError: if it cannot go on: the disk is full, or the index ended
     """
     device_path = os.path.abspath(args.device_path)
     require_device(device_path, not args.no_mount_check)
@@ -132,7 +133,12 @@ def run(args):
         source, target = sides if in_volumes != copies else sides[::-1]
         converter = Converter(source, target, args.bandwidth and
                               args.bandwidth * MIB)
-        tally = getattr(converter, args.command)()
+        try:
+            tally = getattr(converter, args.command)()
+        except IndexUnavailable as err:
+            # It was there: the disk is full, or it was ended. What is copied
+            # is safe, and the next run goes on.
+            raise OSError('not all is converted: %s' % err) from err
     for line in tally.failed:
         print('not converted: %s' % line, file=sys.stderr)
     print('%s to %s: %d files, %d bytes copied, %d there already, %d '
