@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The paste app ``egg:swift-lightsync#container``: Swift's container-server,
+"""The paste app ``egg:swift-lightsync#container``: Swift's container-server,
 with the verb VERSION.
 """
 
@@ -14,8 +13,7 @@ from swift_lightsync.versioning.server.verb import VersionVerb
 
 
 class ContainerController(Creation, VersionVerb, server.ContainerController):
-    """
-    Swift's container-server, which also keeps the versions of objects, and
+    """Swift's container-server, which also keeps the versions of objects, and
     shows no container without its metadata.
     """
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The paste app ``egg:swift-lightsync#object``: Swift's object-server, with
+"""The paste app ``egg:swift-lightsync#object``: Swift's object-server, with
 LIGHTSYNC, PROAR and the log of primary-role writes.
 """
 
@@ -16,9 +15,8 @@ from swift_lightsync.sync.verb import LightSyncVerb
 
 class ObjectController(LightSyncVerb, PushVerb, PrimaryRoleVerbs,
                        server.ObjectController):
-    """
-    Swift's object-server, which also answers sync messages, takes pushes, and
-    logs the writes of primary roles.
+    """Swift's object-server, which also answers sync messages, takes pushes,
+    and logs the writes of primary roles.
     """
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads the patches to Swift and computes what they make of a file's text.
+"""Reads the patches to Swift and computes what they make of a file's text.
 
 1. A patch is a unified diff that changes files below ``swift/``; it creates,
    deletes and renames none. Text may stand in front of its first file only,
@@ -159,8 +158,7 @@ def _parse_hunk(name: str, number: int, text: str) -> Hunk:
 
 
 def detect(text: str, chain: Sequence[FilePatch]) -> FileState:
-    """
-    Find out how many of a file's patches it has.
+    """Find out how many of a file's patches it has.
 
     :param text: the file's text
     :param chain: the patches of this one file, in the series' order

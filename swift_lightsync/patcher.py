@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-``swift-lightsync-patch``: apply, check or revert the patches to Swift.
+"""``swift-lightsync-patch``: apply, check or revert the patches to Swift.
 
 Every hunk of every patch is verified before anything is written. Then each
 new text is written and synced beside its file, and renamed over it, file by
@@ -34,8 +33,7 @@ APPLIED, NOT_APPLIED, REFUSED = 0, 1, 2
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """
-    Run the command.
+    """Run the command.
 
     :param argv: arguments, without the command's name
     :returns: 0 done, or applied; 1 not applied (check only); 2 refused,
@@ -71,8 +69,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def inspect(root: Path, patches: Sequence[FilePatch]) -> List[FileState]:
-    """
-    Return the state of each file of the series, in the order of applying.
+    """Return the state of each file of the series, in the order of applying.
 
     A file comes after those that are before it in a patch that changes both,
     so that what is called is there before its caller.
@@ -132,8 +129,7 @@ def change(root: Path, states: List[FileState], action: str) -> int:
 
 
 def replace(texts: Dict[Path, str]) -> None:
-    """
-    Give files new texts in this order, keeping their modes and owners.
+    """Give files new texts in this order, keeping their modes and owners.
 
     :raises OSError: if not all texts could be written beside their files,
         and then no file has changed, or if a rename failed

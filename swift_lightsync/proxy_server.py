@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The paste app ``egg:swift-lightsync#proxy``.
+"""The paste app ``egg:swift-lightsync#proxy``.
 
 It is Swift's proxy-server with PROAR, and with writes that leave no rows for
 the versioning filter.
@@ -44,8 +43,7 @@ class Application(RoleApplication):
                 policy.name for policy in self.primary_role_policies))
 
     def _send_to_all_roles(self, policy):
-        """
-        Have writes that fail over go to all roles, near or far.
+        """Have writes that fail over go to all roles, near or far.
 
         Swift's write affinity would have hand-offs near by take them, which
         no primary role asks.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The paste filter ``egg:swift-lightsync#recon`` of object-servers and
+"""The paste filter ``egg:swift-lightsync#recon`` of object-servers and
 container-servers.
 
 It answers what the systems have recorded on the node, each at paths of its
@@ -25,8 +24,7 @@ _App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class LightSyncRecon:
-    """
-    The filter.
+    """The filter.
 
     :param app: the next app of the pipeline
     :param conf: a section: ``recon_cache_path``, ``run_dir`` and the options

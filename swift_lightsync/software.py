@@ -39,8 +39,7 @@ Text = Annotated[str, Length(4096)]
 
 @dataclass(frozen=True)
 class NodeSoftware(Record):
-    """
-    What a node answers.
+    """What a node answers.
 
     :param time: its clock, Unix time
     :param versions: of Python and of distributions; '' if one is not
@@ -56,8 +55,7 @@ class NodeSoftware(Record):
 
 
 def read(run_dir: str = RUN_DIR) -> NodeSoftware:
-    """
-    Look at this node.
+    """Look at this node.
 
     :param run_dir: the directory of pid files
     """
@@ -112,8 +110,7 @@ def _runs(pid_file: str) -> bool:
 
 
 def routes(conf: Mapping[str, Any]) -> Routes:
-    """
-    Return what a node answers.
+    """Return what a node answers.
 
     :param conf: ``run_dir``, the directory of swift-init's pid files
     """

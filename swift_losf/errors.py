@@ -6,8 +6,7 @@ from swift.common.swob import HTTPException
 
 
 class IndexUnavailable(DiskFileDeviceUnavailable, HTTPException):
-    """
-    The index of a device and policy cannot be asked.
+    """The index of a device and policy cannot be asked.
 
     So nothing can be said or done about the objects there.
 

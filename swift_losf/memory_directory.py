@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Where a device's index and socket are while its disk cannot be written.
+"""Where a device's index and socket are while its disk cannot be written.
 
 FORMAT.md, "A disk that cannot be written". The directory is in memory, and
 leads to the device by what cannot be taken over by another: the numbers of
@@ -20,8 +19,7 @@ class UntrustedError(OSError):
 
 
 def memory_directory(root: str) -> str:
-    """
-    Return the path of the directory in memory; it need not be there.
+    """Return the path of the directory in memory; it need not be there.
 
     :param root: layout.Layout.root
     :raises OSError: if the root is not there
@@ -32,8 +30,7 @@ def memory_directory(root: str) -> str:
 
 
 def standby_socket(root: str) -> str:
-    """
-    Return the path of the socket in memory.
+    """Return the path of the socket in memory.
 
     :param root: layout.Layout.root
     :raises OSError: if there is no directory for it that can be trusted
@@ -44,8 +41,7 @@ def standby_socket(root: str) -> str:
 
 
 def connect(sock, path):
-    """
-    Connect a socket to an index server, by its socket on disk or in memory.
+    """Connect a socket to an index server, by its socket on disk or in memory.
 
     :param sock: a socket
     :param path: layout.Layout.socket

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Finds out which devices are there without touching them.
+"""Finds out which devices are there without touching them.
 
 A disk that hangs would hang whoever looks at it; the kernel's list of mounts
 does not.
@@ -18,8 +17,7 @@ _ESCAPE = re.compile(r'\\([0-7]{3})')
 
 
 def parse_mounts(text):
-    """
-    Read which mount points there are.
+    """Read which mount points there are.
 
     :param text: the content of /proc/self/mountinfo
     :returns: a dict of mount points to the ids of what is mounted on top
@@ -33,8 +31,7 @@ def parse_mounts(text):
 
 
 def opened_path(fd):
-    """
-    Return a path of an open directory.
+    """Return a path of an open directory.
 
     It leads there as long as the directory is open, even when it is unmounted.
 
@@ -44,8 +41,7 @@ def opened_path(fd):
 
 
 class Devices:
-    """
-    The devices of a node.
+    """The devices of a node.
 
     :param root: the directory of their mount points
     :param mount_check: whether they have to be mounted
@@ -68,8 +64,7 @@ class Devices:
                 self._mounts = parse_mounts(text.read())
 
     def presence(self, device):
-        """
-        Return what tells whether a device is there, and which one.
+        """Return what tells whether a device is there, and which one.
 
         :param device: its name
         :returns: None if it is not there; else a value that changes when

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The options of LOSF.
+"""The options of LOSF.
 
 LosfOptions belong in [DEFAULT] of object-server.conf, because the
 object-server and all daemons that touch objects have to agree on them;
@@ -25,8 +24,7 @@ MIN_VOLUME_SIZE = 2 ** 20
 
 @dataclass(frozen=True)
 class LosfOptions(Options):
-    """
-    The options that all processes of a node share.
+    """The options that all processes of a node share.
 
     :param index_path: a directory for the indexes of all devices, or ''
     :param index_timeout: seconds within which an index server must answer
@@ -51,8 +49,7 @@ class LosfOptions(Options):
 
 @dataclass(frozen=True)
 class CompactOptions(Options):
-    """
-    The options of the compaction of volumes.
+    """The options of the compaction of volumes.
 
     :param garbage: percent of what volumes take of a disk that may be garbage
     :param extents: pieces of a disk that a volume with garbage may have
@@ -72,8 +69,7 @@ class CompactOptions(Options):
 
 @dataclass(frozen=True)
 class ManagerOptions(Options):
-    """
-    The options of the manager of the index servers.
+    """The options of the manager of the index servers.
 
     :param sweep_interval: seconds between two rounds of giving space back
     :param sync_interval: seconds between two syncs of an index

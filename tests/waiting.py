@@ -8,8 +8,7 @@ from glob import glob
 
 
 def wait_for(condition, what, deadline, sleep=time.sleep, pause=0.005):
-    """
-    Poll until a condition holds.
+    """Poll until a condition holds.
 
     :param condition: a function without arguments
     :param what: it means, for the error

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One mechanism for each thing that several systems of the product need.
+"""One mechanism for each thing that several systems of the product need.
 
 - ``options`` reads a section of a conf file into a frozen dataclass, and
   ``records`` reads JSON that comes from outside into another one;

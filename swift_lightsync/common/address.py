@@ -31,8 +31,7 @@ def _is_node(value: Any) -> bool:
 
 
 def parse_node(value: Any) -> NodeTuple:
-    """
-    Read the address of a node.
+    """Read the address of a node.
 
     :param value: of JSON
     :returns: (IP, port)
@@ -44,8 +43,7 @@ def parse_node(value: Any) -> NodeTuple:
 
 
 def parse_device(value: Any) -> DeviceTuple:
-    """
-    Read the address of a device.
+    """Read the address of a device.
 
     :param value: of JSON
     :returns: (IP, port, name)
@@ -57,8 +55,7 @@ def parse_device(value: Any) -> DeviceTuple:
 
 
 def parse_place(value: Any) -> PlaceTuple:
-    """
-    Read the address of a node or of a device.
+    """Read the address of a node or of a device.
 
     :param value: of JSON
     :returns: (IP, port) or (IP, port, name)
@@ -75,8 +72,7 @@ Place = Annotated[PlaceTuple, Parsed(parse_place, of=Any, write=list)]
 
 
 def parse_endpoint(value: Optional[str]) -> Optional[NodeTuple]:
-    """
-    Read ``IP:port``, as it stands in a header or on a command line.
+    """Read ``IP:port``, as it stands in a header or on a command line.
 
     :param value: from anyone; None: there is none
     :returns: (IP, port), or None if it is no such thing
@@ -91,8 +87,7 @@ def parse_endpoint(value: Optional[str]) -> Optional[NodeTuple]:
 
 
 def parse_host(value: str) -> NodeTuple:
-    """
-    Read ``IP:port`` or ``[IPv6]:port``, as an operator writes it.
+    """Read ``IP:port`` or ``[IPv6]:port``, as an operator writes it.
 
     :param value: an argument or an option
     :returns: (IP without brackets, port)
@@ -105,8 +100,7 @@ def parse_host(value: str) -> NodeTuple:
 
 
 def place_name(place: PlaceTuple) -> str:
-    """
-    Write an address for people.
+    """Write an address for people.
 
     :param place: of a node or of a device, from anyone
     :returns: ``IP:port`` or ``IP:port/device``; what could steer a terminal

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How many requests are served at the same time.
+"""How many requests are served at the same time.
 
 What it takes to serve one, bytes and threads, is bounded; this bounds it for
 all of them together.
@@ -27,8 +26,7 @@ class NotAdmitted(Exception):
 
 
 class Admission:
-    """
-    Places of which each request holds one while it is served.
+    """Places of which each request holds one while it is served.
 
     :param count: how many there are; 0: any number
     :param patience: seconds that a request waits for one
@@ -47,8 +45,7 @@ class Admission:
 
     @contextlib.contextmanager
     def admitted(self, most: float = math.inf) -> Iterator[None]:
-        """
-        Wait for a place, which is held until the context ends.
+        """Wait for a place, which is held until the context ends.
 
         :param most: seconds after which nobody waits for the request itself
         :raises NotAdmitted: if none comes free in time

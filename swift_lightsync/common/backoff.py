@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How long to leave alone what has failed: twice as long after each failure.
+"""How long to leave alone what has failed: twice as long after each failure.
 
 Nothing here looks at a clock or waits: the caller says what time it is, in
 seconds of any clock.
@@ -13,8 +12,7 @@ _MAX_DOUBLINGS = 60
 
 
 def delay_after(failures: int, least: float, most: float) -> float:
-    """
-    Return how long to wait after some failures in a row.
+    """Return how long to wait after some failures in a row.
 
     :param failures: how many; none: 0 seconds
     :param least: seconds after the first, doubled with each further one
@@ -27,8 +25,7 @@ def delay_after(failures: int, least: float, most: float) -> float:
 
 
 class Backoff:
-    """
-    Counts the failures of one thing, and says when to try it again.
+    """Counts the failures of one thing, and says when to try it again.
 
     :param least: seconds to wait after the first failure, doubled each time
     :param most: seconds that these end at
@@ -50,8 +47,7 @@ class Backoff:
         self._random = random
 
     def may_try(self, now: float) -> bool:
-        """
-        Return whether the delay is over.
+        """Return whether the delay is over.
 
         :param now: seconds
         :returns: whether to try
@@ -59,8 +55,7 @@ class Backoff:
         return now >= self.until
 
     def failed(self, now: float) -> float:
-        """
-        Count a failure.
+        """Count a failure.
 
         :param now: seconds
         :returns: the delay, in seconds, until the next try

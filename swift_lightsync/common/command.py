@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What our console commands have in common.
+"""What our console commands have in common.
 
 A command ends with 0 if all is well, with 1 if something is not well or
 failed, and with 2 if it was called wrongly or was given bad input. Each
@@ -50,8 +49,7 @@ def run(parser: argparse.ArgumentParser,
         work: Callable[[argparse.Namespace], int],
         argv: Optional[Sequence[str]] = None,
         bad_input: Tuple[Type[Exception], ...] = ()) -> int:
-    """
-    Run a command.
+    """Run a command.
 
     :param parser: of its arguments
     :param work: does what the command is for, and returns the exit status
@@ -84,8 +82,7 @@ def _failed(parser: argparse.ArgumentParser, reason: Exception,
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """
-    Add the argument ``--json``.
+    """Add the argument ``--json``.
 
     :param parser: of a command
     """
@@ -94,8 +91,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def json_text(document: Any) -> str:
-    """
-    Write what ``--json`` prints.
+    """Write what ``--json`` prints.
 
     :param document: what ``json.dumps`` takes
     :returns: indented lines
@@ -104,8 +100,7 @@ def json_text(document: Any) -> str:
 
 
 def argument(parse: Callable[[str], _T]) -> Callable[[str], _T]:
-    """
-    Make the type of an argument of the parser of an option.
+    """Make the type of an argument of the parser of an option.
 
     :param parse: a parser as in ``options``
     :returns: for ``add_argument(type=...)``; it keeps the parser's reason
@@ -124,8 +119,7 @@ def argument(parse: Callable[[str], _T]) -> Callable[[str], _T]:
 
 
 def require_extra(prog: str, extra: str, *modules: str) -> None:
-    """
-    End the process, saying what to install, if a module is missing.
+    """End the process, saying what to install, if a module is missing.
 
     :param prog: the command's name
     :param extra: of swift-lightsync, such as ``cosbench``
@@ -153,8 +147,7 @@ def _end(line: str) -> NoReturn:
 
 @contextlib.contextmanager
 def until_unread() -> Iterator[None]:
-    """
-    End the process quietly where output of the block finds no reader.
+    """End the process quietly where output of the block finds no reader.
 
     SIGPIPE itself would end servers whose clients hang up.
 
@@ -176,8 +169,7 @@ def until_unread() -> Iterator[None]:
 
 
 def silence(stream: TextIO) -> None:
-    """
-    Let all that is still written to a stream go nowhere.
+    """Let all that is still written to a stream go nowhere.
 
     :param stream: of a file
     """

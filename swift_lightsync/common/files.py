@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Files that are replaced as a whole, and files that one process has alone.
+"""Files that are replaced as a whole, and files that one process has alone.
 
 A reader of a replaced file sees the old content or the new one, never a part
 of it. A writer that is killed leaves the old content, and perhaps a temporary
@@ -20,8 +19,7 @@ FRESH = '.new'
 def replace_file(path: str, data: bytes, *, mode: int = 0o666,
                  is_durable: bool = False,
                  temporary_in: Optional[str] = None) -> os.stat_result:
-    """
-    Replace a file as a whole, or make it.
+    """Replace a file as a whole, or make it.
 
     Without ``temporary_in`` the temporary file is ``path`` with ``.new``
     behind it: then one caller at a time may replace the file.
@@ -65,8 +63,7 @@ def replace_file(path: str, data: bytes, *, mode: int = 0o666,
 
 
 def sync_directory(path: str) -> None:
-    """
-    Make the names in a directory survive a power cut.
+    """Make the names in a directory survive a power cut.
 
     :param path: of the directory
     :raises OSError: if that is not possible
@@ -79,8 +76,7 @@ def sync_directory(path: str) -> None:
 
 
 def try_lock(fd: int) -> bool:
-    """
-    Lock an open file for this descriptor alone, without waiting.
+    """Lock an open file for this descriptor alone, without waiting.
 
     The lock (flock) ends when the descriptor is closed.
 
@@ -96,8 +92,7 @@ def try_lock(fd: int) -> bool:
 
 
 def open_locked(path: str, mode: int = 0o600) -> Optional[int]:
-    """
-    Open a lock file, made if it is absent, and lock it without waiting.
+    """Open a lock file, made if it is absent, and lock it without waiting.
 
     :param path: of the file; its content stays
     :param mode: permissions of a new one

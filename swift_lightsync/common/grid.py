@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Plots whose rows are names: coloured cells, their legend, and long bars.
+"""Plots whose rows are names: coloured cells, their legend, and long bars.
 
 Like those of ``svg``, they are inline SVG with a title and a description, and
 every word is escaped. What a cell or a bar is, the pointer over it says.
@@ -23,8 +22,7 @@ _STYLE = 'names'
 
 @dataclass(frozen=True)
 class Cell:
-    """
-    A cell of a grid.
+    """A cell of a grid.
 
     :param row: a name of the grid
     :param column: another
@@ -41,8 +39,7 @@ class Cell:
 
 def grid(title: str, description: str, names: Sequence[str],
          cells: Iterable[Cell]) -> str:
-    """
-    Draw a square of cells: each name has a row and a column.
+    """Draw a square of cells: each name has a row and a column.
 
     :param title: of the plot
     :param description: what it shows, in a sentence
@@ -68,8 +65,7 @@ def grid(title: str, description: str, names: Sequence[str],
 
 
 def legend(title: str, entries: Iterable[Tuple[str, str]]) -> str:
-    """
-    Draw what the colours of a grid mean.
+    """Draw what the colours of a grid mean.
 
     :param title: what is coloured
     :param entries: (words, colour)
@@ -87,8 +83,7 @@ def legend(title: str, entries: Iterable[Tuple[str, str]]) -> str:
 
 def bars(title: str, description: str, rows: Sequence[Tuple[str, float]],
          fill: str) -> str:
-    """
-    Draw a bar for each name, with its number behind it.
+    """Draw a bar for each name, with its number behind it.
 
     :param title: of the plot
     :param description: what it shows, in a sentence

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How a system tells ``swift-lightsync-health`` whether it is well.
+"""How a system tells ``swift-lightsync-health`` whether it is well.
 
 Each system has a module ``health`` with one :class:`Watched`: what a node of
 it answers, and how the answers of all nodes are judged. ``health/systems.py``
@@ -37,8 +36,7 @@ def worst(severities: Iterable[Severity]) -> Severity:
 
 @dataclass(frozen=True)
 class Finding:
-    """
-    What is not well.
+    """What is not well.
 
     :param severity: how bad it is
     :param text: where it is, and what; it may hold what a node said
@@ -49,8 +47,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """
-    How one system is.
+    """How one system is.
 
     :param is_used: whether a node runs it
     :param findings: what is not well
@@ -70,8 +67,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Scope:
-    """
-    What is looked at.
+    """What is looked at.
 
     :param swift_dir: where swift.conf and the rings are
     :param now: Unix time
@@ -84,8 +80,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Watched:
-    """
-    A system as the health check sees it.
+    """A system as the health check sees it.
 
     :param name: what the report calls it
     :param routes: makes what a node answers, of a conf

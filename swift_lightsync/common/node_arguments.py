@@ -51,8 +51,7 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def all_policies(swift_dir: str) -> list[StoragePolicy]:
-    """
-    Return the policies of a cluster.
+    """Return the policies of a cluster.
 
     :param swift_dir: the directory of swift.conf
     :raises UsageError: if it cannot be read
@@ -67,8 +66,7 @@ def all_policies(swift_dir: str) -> list[StoragePolicy]:
 
 
 def policies(swift_dir: str, wanted: Optional[str]) -> list[StoragePolicy]:
-    """
-    Return the replicated policies of a cluster.
+    """Return the replicated policies of a cluster.
 
     :param swift_dir: the directory of swift.conf
     :param wanted: a policy's name or index; None: all
@@ -88,8 +86,7 @@ def policies(swift_dir: str, wanted: Optional[str]) -> list[StoragePolicy]:
 
 
 def load_ring(swift_dir: str, policy: StoragePolicy) -> Ring:
-    """
-    Return the object ring of a policy.
+    """Return the object ring of a policy.
 
     :param swift_dir: the directory of the rings
     :param policy: the policy
@@ -100,8 +97,7 @@ def load_ring(swift_dir: str, policy: StoragePolicy) -> Ring:
 
 
 def read_ring(swift_dir: str, name: str, what: str = 'the ring') -> Ring:
-    """
-    Return a ring.
+    """Return a ring.
 
     :param swift_dir: the directory of the rings
     :param name: the ring's, such as ``container``

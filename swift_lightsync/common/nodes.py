@@ -36,8 +36,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Question:
-    """
-    What to ask a node, and how to read its answer.
+    """What to ask a node, and how to read its answer.
 
     :param path: the path of the GET
     :param decode: makes the answer of its bytes, or raises ValueError
@@ -48,8 +47,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Reply:
-    """
-    The outcome of asking one node.
+    """The outcome of asking one node.
 
     :param host: the node: (IP, port)
     :param outcome: whether it answered
@@ -64,8 +62,7 @@ class Reply:
 
 def ask_all(hosts: Iterable[NodeTuple], timeout: float,
             question: Question) -> list[Reply]:
-    """
-    Ask nodes at the same time.
+    """Ask nodes at the same time.
 
     :param hosts: their addresses
     :param timeout: seconds that a node has for its whole answer

@@ -19,8 +19,7 @@ Labels = Mapping[str, str]
 
 
 class Family:
-    """
-    A metric of an exposition, with its samples.
+    """A metric of an exposition, with its samples.
 
     :param name: without _total
     :param kind: counter or gauge
@@ -62,8 +61,7 @@ def _escaped(text: str) -> str:
 
 def parse(text: str, prefix: Union[str, Tuple[str, ...]] = ''
           ) -> Iterator[Tuple[str, Labels, float]]:
-    """
-    Yield the samples of an exposition; what is none is passed over.
+    """Yield the samples of an exposition; what is none is passed over.
 
     :param text: from anyone
     :param prefix: one, or several, of the names that are wanted

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Options of a conf file: parsed, or refused with their names.
+"""Options of a conf file: parsed, or refused with their names.
 
 The options of a section are a frozen dataclass. Each field has a default and
 a parser, and its name is the option's::
@@ -42,8 +41,7 @@ _Enum = TypeVar('_Enum', bound=Enum)
 
 
 class OptionError(SystemExit, ValueError):
-    """
-    An option with a value that is not allowed, saying which and why.
+    """An option with a value that is not allowed, saying which and why.
 
     Stock Swift's daemons catch no error of a class that they make: this one
     ends them with status 1 and one line instead of a traceback.
@@ -56,8 +54,7 @@ class OptionError(SystemExit, ValueError):
 
 def read_option(conf: Mapping[str, Any], name: str, default: Any,
                 parse: Callable[[Any], _T]) -> _T:
-    """
-    Read one option of a section.
+    """Read one option of a section.
 
     :param conf: the section's options; ``__file__`` is named in errors
     :param name: the option's name
@@ -75,8 +72,7 @@ def read_option(conf: Mapping[str, Any], name: str, default: Any,
 
 
 def option(default: Any, parse: Callable[[Any], Any]) -> Any:
-    """
-    Declare an option as a field of a dataclass.
+    """Declare an option as a field of a dataclass.
 
     :param default: the value if the option is not set
     :param parse: its parser
@@ -95,8 +91,7 @@ class Options:
     @classmethod
     def from_conf(cls: Type[_Options], conf: Mapping[str, Any],
                   **others: Any) -> _Options:
-        """
-        Read the options of a section.
+        """Read the options of a section.
 
         :param conf: the section's options
         :param others: the values of fields that are not options
@@ -110,8 +105,7 @@ class Options:
 
 
 def integer(least: int, most: Optional[int] = None) -> Callable[[Any], int]:
-    """
-    Make a parser of whole numbers.
+    """Make a parser of whole numbers.
 
     :param least: the smallest that is allowed
     :param most: the largest; None: any
@@ -132,8 +126,7 @@ def integer(least: int, most: Optional[int] = None) -> Callable[[Any], int]:
 
 
 def number(least: float, most: float) -> Callable[[Any], float]:
-    """
-    Make a parser of numbers.
+    """Make a parser of numbers.
 
     :param least: the smallest that is allowed
     :param most: the largest
@@ -156,8 +149,7 @@ def _float(value: Any) -> float:
 
 
 def seconds(value: Any) -> float:
-    """
-    Parse a duration that may be 0.
+    """Parse a duration that may be 0.
 
     :param value: of an option
     :returns: seconds
@@ -170,8 +162,7 @@ def seconds(value: Any) -> float:
 
 
 def positive_seconds(value: Any) -> float:
-    """
-    Parse a duration.
+    """Parse a duration.
 
     :param value: of an option
     :returns: seconds
@@ -184,8 +175,7 @@ def positive_seconds(value: Any) -> float:
 
 
 def boolean(value: Any) -> bool:
-    """
-    Parse a switch.
+    """Parse a switch.
 
     :param value: one of ``TRUE_VALUES`` or ``FALSE_VALUES``, in any case
     :returns: whether it is on
@@ -198,8 +188,7 @@ def boolean(value: Any) -> bool:
 
 
 def choice(kind: Type[_Enum]) -> Callable[[Any], _Enum]:
-    """
-    Make a parser of the values of an enum.
+    """Make a parser of the values of an enum.
 
     :param kind: the enum, whose values are texts
     :returns: the parser
@@ -214,8 +203,7 @@ def choice(kind: Type[_Enum]) -> Callable[[Any], _Enum]:
 
 
 def comma_list(parse: Callable[[str], _T]) -> Callable[[Any], Tuple[_T, ...]]:
-    """
-    Make a parser of texts with commas between them.
+    """Make a parser of texts with commas between them.
 
     :param parse: of each text, without the space around it
     :returns: the parser
@@ -226,8 +214,7 @@ def comma_list(parse: Callable[[str], _T]) -> Callable[[Any], Tuple[_T, ...]]:
 
 
 def absolute_path(value: Any) -> str:
-    """
-    Parse the path of a file or a directory.
+    """Parse the path of a file or a directory.
 
     :param value: of an option
     :returns: the path, or '' for none

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How far a long run has come.
+"""How far a long run has come.
 
 On a terminal one line, or a bar, changes in place (``rich`` draws it, where
 it is installed); elsewhere there is a new line every few seconds. Nothing is
@@ -24,8 +23,7 @@ _STRIDE = 256
 
 
 class Progress:
-    """
-    One task after the other, each with a passing line; and lines that stay.
+    """One task after the other, each with a passing line; and lines that stay.
 
     :param stream: where to; None: stderr
     :param interval: seconds between two lines where there is no terminal
@@ -44,8 +42,7 @@ class Progress:
 
     def begin(self, what: str, total: float = 0,
               unit: str = 'records') -> None:
-        """
-        Begin a task, which ends the one before.
+        """Begin a task, which ends the one before.
 
         :param what: is being done
         :param total: of what ``advance`` is told, such as bytes; 0: unknown
@@ -57,8 +54,7 @@ class Progress:
             self._began = self._said = self._clock()
 
     def step(self, count: int = 1) -> None:
-        """
-        Say that more has been done, where the total is of the same unit.
+        """Say that more has been done, where the total is of the same unit.
 
         :param count: how many more; the clock is looked at now and then only
         """
@@ -70,8 +66,7 @@ class Progress:
                 self.advance(self._count, self._count)
 
     def advance(self, done: float, count: int) -> None:
-        """
-        Say how far the task is.
+        """Say how far the task is.
 
         :param done: of the total
         :param count: of the unit, altogether
@@ -82,8 +77,7 @@ class Progress:
                 self._pass(self.text(done))
 
     def show(self, text: Callable[[], str]) -> None:
-        """
-        Say in words of the caller's how far the task is.
+        """Say in words of the caller's how far the task is.
 
         :param text: returns them; it is called only when there is a new line
         """
@@ -92,8 +86,7 @@ class Progress:
                 self._pass(text())
 
     def say(self, line: str) -> None:
-        """
-        Write a line that stays.
+        """Write a line that stays.
 
         :param line: without a line feed
         """
@@ -108,8 +101,7 @@ class Progress:
                 self._live.clear()
 
     def text(self, done: float) -> str:
-        """
-        Return what is said of the task.
+        """Return what is said of the task.
 
         :param done: of the total
         :returns: count, rate, percent and the time that is left
@@ -149,8 +141,7 @@ class Progress:
 
 
 class _Live:
-    """
-    A line of ``rich`` that changes in place.
+    """A line of ``rich`` that changes in place.
 
     :param live: the class ``rich.live.Live``
     :param console: of the terminal

@@ -9,8 +9,7 @@ INTERVAL = 60.0
 
 
 class QuietLogger:
-    """
-    Logs the first line of each cause, and then one a minute.
+    """Logs the first line of each cause, and then one a minute.
 
     A line says how many of the same cause were left out before it. What is
     not defined here is the logger's own.
@@ -30,8 +29,7 @@ class QuietLogger:
         return getattr(self._logger, name)
 
     def warning_of(self, cause: Any, message: str, *args: Any) -> None:
-        """
-        Log a warning.
+        """Log a warning.
 
         :param cause: a text that all lines of one cause share
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the annotations of a record's fields accept, and how it is written.
+"""What the annotations of a record's fields accept, and how it is written.
 
 ``codec`` turns an annotation into two functions, from JSON and back. The
 limits stand in ``Annotated``; see ``records``.
@@ -47,8 +46,7 @@ class Codec(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def codec(kind: Any) -> Codec:
-    """
-    Return how values of an annotation are read and written.
+    """Return how values of an annotation are read and written.
 
     :param kind: the annotation
     :returns: its codec

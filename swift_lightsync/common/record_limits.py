@@ -10,8 +10,7 @@ Function = Callable[[Any], Any]
 
 
 class RecordError(ValueError):
-    """
-    A value that is not accepted.
+    """A value that is not accepted.
 
     :param reason: the value, and what is allowed
     :param path: where the value is, in the document that was read
@@ -30,8 +29,7 @@ class RecordError(ValueError):
             self.reason
 
     def within(self, place: str) -> 'RecordError':
-        """
-        Return the same error, seen from further outside.
+        """Return the same error, seen from further outside.
 
         :param place: ``.key`` or ``[number]``, or the name of the document
         :returns: the error to raise
@@ -61,8 +59,7 @@ class Utf8:
 
 @dataclass(frozen=True)
 class Matches:
-    """
-    A pattern that a whole text matches.
+    """A pattern that a whole text matches.
 
     :param allowed: the same in words that follow "must be"
     """
@@ -72,8 +69,7 @@ class Matches:
 
 @dataclass(frozen=True)
 class Parsed:
-    """
-    A value of any type, made of JSON by a function.
+    """A value of any type, made of JSON by a function.
 
     :param parse: of a value of JSON; it raises ValueError with the value and
         what is allowed
@@ -86,8 +82,7 @@ class Parsed:
 
 
 def refusal(value: Any, allowed: str) -> RecordError:
-    """
-    Return the error for a value.
+    """Return the error for a value.
 
     :param value: of any type
     :param allowed: words that follow "must be"
@@ -97,8 +92,7 @@ def refusal(value: Any, allowed: str) -> RecordError:
 
 
 def inside(place: str, read: Function, value: Any) -> Any:
-    """
-    Read a value, and name its place if it is refused.
+    """Read a value, and name its place if it is refused.
 
     :param place: as of ``RecordError.within``
     :param read: a codec's function

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-JSON from outside, as frozen dataclasses: what does not fit is refused.
+"""JSON from outside, as frozen dataclasses: what does not fit is refused.
 
 The annotations of a record's fields say what is accepted::
 
@@ -73,8 +72,7 @@ class Record:
 
     @classmethod
     def from_json(cls: Type[_R], value: Any, place: str = '') -> _R:
-        """
-        Make a record of parsed JSON.
+        """Make a record of parsed JSON.
 
         :param value: as from ``json.loads``
         :param place: what errors call the document
@@ -87,8 +85,7 @@ class Record:
     @classmethod
     def parse(cls: Type[_R], text: Union[bytes, str], most: int,
               place: str = '') -> _R:
-        """
-        Make a record of the text of JSON.
+        """Make a record of the text of JSON.
 
         :param text: of the document
         :param most: bytes or characters that it may have
@@ -100,8 +97,7 @@ class Record:
         return cls.from_json(load_json(text, most, place), place)
 
     def to_json(self, brief: bool = False) -> Dict[str, Any]:
-        """
-        Return the record as an object for ``json.dumps``.
+        """Return the record as an object for ``json.dumps``.
 
         :param brief: whether fields that have their default are left out
         :returns: a dict, in the order of the fields
@@ -120,8 +116,7 @@ class Record:
 
 
 def load_json(text: Union[bytes, str], most: int, place: str = '') -> Any:
-    """
-    Parse the text of JSON.
+    """Parse the text of JSON.
 
     :param text: of the document
     :param most: bytes or characters that it may have
@@ -140,8 +135,7 @@ def load_json(text: Union[bytes, str], most: int, place: str = '') -> Any:
 
 
 def read_value(kind: Any, value: Any, place: str = '') -> Any:
-    """
-    Check one value of parsed JSON.
+    """Check one value of parsed JSON.
 
     :param kind: an annotation, as of a record's field, or a Record
     :param value: as from ``json.loads``

@@ -14,8 +14,7 @@ from swift.common.swob import (
 
 
 def length_of(request: Request, most: int) -> int:
-    """
-    Return how long the body of a request is.
+    """Return how long the body of a request is.
 
     :param request: a request
     :param most: bytes that it may have
@@ -38,8 +37,7 @@ def length_of(request: Request, most: int) -> int:
 
 
 def read_body(request: Request, length: int, timeout: float) -> bytes:
-    """
-    Read the body of a request.
+    """Read the body of a request.
 
     :param length: what :func:`length_of` has returned
     :param timeout: seconds in which it has to come

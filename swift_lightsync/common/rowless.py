@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writes of objects that leave no rows: the rows of versions are written by
+"""Writes of objects that leave no rows: the rows of versions are written by
 the versioning filter, when it knows that their data is there.
 """
 
@@ -48,8 +47,7 @@ class RowlessUpdates(_Controller):
 
 @lru_cache(maxsize=None)
 def rowless(controller: type) -> type:
-    """
-    Return a subclass of object controllers that heeds ``ROWLESS``.
+    """Return a subclass of object controllers that heeds ``ROWLESS``.
 
     :param controller: their class
     """

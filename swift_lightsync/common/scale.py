@@ -13,8 +13,7 @@ _TINY = 1e-300
 
 @dataclass(frozen=True)
 class Scale:
-    """
-    The values of one axis.
+    """The values of one axis.
 
     :param low: where the axis begins
     :param high: where it ends, more than ``low``
@@ -27,8 +26,7 @@ class Scale:
 
     @classmethod
     def over(cls, values: Iterable[float], log: bool = False) -> 'Scale':
-        """
-        Make a scale with room for some values, and with round ends.
+        """Make a scale with room for some values, and with round ends.
 
         :param values: at least one; a linear scale also shows 0, a
             logarithmic one has no room for what is not above 0
@@ -46,8 +44,7 @@ class Scale:
         return cls(0, step * max(1, math.ceil(high / step - 1e-9)))
 
     def at(self, value: float) -> float:
-        """
-        Return where a value stands.
+        """Return where a value stands.
 
         :param value: any number
         :returns: 0 at the low end to 1 at the high one; what is outside is at
@@ -60,8 +57,7 @@ class Scale:
         return min(1, max(0, (value - low) / (high - low)))
 
     def ticks(self) -> List[Tuple[float, str]]:
-        """
-        Return the round values of the scale.
+        """Return the round values of the scale.
 
         :returns: (value, label), ascending
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Messages that only one who has a key can have sent, and only once.
+"""Messages that only one who has a key can have sent, and only once.
 
 A signature is HMAC-SHA256 over parts with a line feed between them. No part
 may hold a line feed, so that no two lists of parts are signed alike; a body
@@ -21,8 +20,7 @@ class SignatureError(ValueError):
 
 
 def digest(data: bytes) -> str:
-    """
-    Return the digest of a body.
+    """Return the digest of a body.
 
     :param data: the body
     :returns: SHA-256, 64 hexadecimal digits
@@ -31,8 +29,7 @@ def digest(data: bytes) -> str:
 
 
 def sign(key: bytes, *parts: object) -> str:
-    """
-    Sign some parts.
+    """Sign some parts.
 
     :param key: what both sides have
     :param parts: texts, which may hold undecodable bytes as surrogates, or
@@ -50,8 +47,7 @@ def sign(key: bytes, *parts: object) -> str:
 
 
 def is_same(expected: Union[bytes, str], found: Union[bytes, str]) -> bool:
-    """
-    Compare signatures or digests in a time that does not tell where they
+    """Compare signatures or digests in a time that does not tell where they
     differ.
 
     :param expected: ours
@@ -68,8 +64,7 @@ def _bytes(text: Union[bytes, str]) -> bytes:
 
 
 def check_time(signed_at: float, now: float, window: float) -> None:
-    """
-    Refuse what was not signed about now.
+    """Refuse what was not signed about now.
 
     :param signed_at: what the message says, in Unix seconds
     :param now: by our clock, in Unix seconds
@@ -82,8 +77,7 @@ def check_time(signed_at: float, now: float, window: float) -> None:
 
 
 class Nonces:
-    """
-    The nonces of all messages that ``check_time`` does not refuse yet.
+    """The nonces of all messages that ``check_time`` does not refuse yet.
 
     :param window: of ``check_time``
     :param most: nonces to remember
@@ -99,8 +93,7 @@ class Nonces:
         return len(self._until)
 
     def add(self, nonce: str, now: float) -> None:
-        """
-        Take a nonce, which can be taken only once.
+        """Take a nonce, which can be taken only once.
 
         :param nonce: of a message that has a good signature and time
         :param now: in Unix seconds

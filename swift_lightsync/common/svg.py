@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Plots as inline SVG: lines over an axis, and bars of a histogram.
+"""Plots as inline SVG: lines over an axis, and bars of a histogram.
 
 There are no scripts; the colours come from the page, which has ``STYLE`` in
 its style and sets --ink, --line and --soft, the colours of words, lines and
@@ -51,8 +50,7 @@ svg .cross { stroke: #d62728; stroke-width: 2; }
 
 @dataclass(frozen=True)
 class Series:
-    """
-    A line.
+    """A line.
 
     :param label: what the legend calls it
     :param points: (x, y), in order; a y of None is a gap
@@ -63,8 +61,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Axis:
-    """
-    One direction of a plot.
+    """One direction of a plot.
 
     :param label: what its values are, with the unit
     :param log: whether it is logarithmic
@@ -77,8 +74,7 @@ class Axis:
     at: Optional[Sequence[float]] = None
 
     def over(self, values: Iterable[float]) -> Scale:
-        """
-        Return the axis's scale.
+        """Return the axis's scale.
 
         :param values: that are shown, at least one
         :returns: its own, or one with room for all
@@ -86,8 +82,7 @@ class Axis:
         return self.scale or Scale.over(values, self.log)
 
     def ticks(self, scale: Scale) -> List[Tuple[float, str]]:
-        """
-        Return what is written along the axis.
+        """Return what is written along the axis.
 
         :param scale: as from ``over``
         :returns: (value, label)
@@ -135,8 +130,7 @@ class Plane:
 def line_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
               series: Sequence[Series],
               marks: Iterable[Tuple[float, str]] = ()) -> str:
-    """
-    Draw a line for each series; a cumulated share is such a line.
+    """Draw a line for each series; a cumulated share is such a line.
 
     :param title: of the plot
     :param description: what it shows, in a sentence
@@ -163,8 +157,7 @@ def line_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
 
 def bar_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
              edges: Sequence[float], counts: Sequence[float]) -> str:
-    """
-    Draw the bars of a histogram.
+    """Draw the bars of a histogram.
 
     :param title: of the plot
     :param description: what it shows, in a sentence
@@ -194,8 +187,7 @@ def bar_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
 
 
 def text(x: float, y: float, words: str, anchor: str = 'start') -> str:
-    """
-    Write words on a plot.
+    """Write words on a plot.
 
     :param x: pixels from the left
     :param y: pixels from the top
@@ -209,8 +201,7 @@ def text(x: float, y: float, words: str, anchor: str = 'start') -> str:
 
 def picture(title: str, description: str, width: float, height: float,
             shapes: Iterable[str], style: str = '') -> str:
-    """
-    Put shapes into an SVG element.
+    """Put shapes into an SVG element.
 
     :param title: of the picture
     :param description: what it shows, in a sentence

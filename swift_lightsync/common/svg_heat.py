@@ -11,8 +11,7 @@ from swift_lightsync.common.svg import Axis, Plane, drawn
 def heat_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
               edges: Tuple[Sequence[float], Sequence[float]],
               counts: Sequence[Sequence[float]]) -> str:
-    """
-    Draw a heat map: the darker a cell, the more is in it.
+    """Draw a heat map: the darker a cell, the more is in it.
 
     :param title: of the plot
     :param description: what it shows, in a sentence

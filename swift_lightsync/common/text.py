@@ -9,8 +9,7 @@ MAX_SHOWN = 80
 
 
 def shown(value: Any) -> str:
-    """
-    Write any value for an error: on one line, printable and not too long.
+    """Write any value for an error: on one line, printable and not too long.
 
     :param value: of any type and size; only its first parts are looked at
     :returns: at most ``MAX_SHOWN`` characters
@@ -23,8 +22,7 @@ def shown(value: Any) -> str:
 
 
 def printable(text: str, keep: str = '') -> str:
-    """
-    Replace what could steer a terminal by question marks.
+    """Replace what could steer a terminal by question marks.
 
     :param text: from anyone
     :param keep: characters that stay although they are not printable, such
@@ -36,8 +34,7 @@ def printable(text: str, keep: str = '') -> str:
 
 
 def short(value: float) -> str:
-    """
-    Write a number with three significant digits.
+    """Write a number with three significant digits.
 
     :param value: a finite number
     :returns: ``1,230``, ``12.3``, ``0.012`` or, below 0.001, ``1e-05``

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-``swift-lightsync-health``: whether all systems of a cluster are well.
+"""``swift-lightsync-health``: whether all systems of a cluster are well.
 
 The exit status is that of a Nagios check: 0 all is well, 1 a warning, 2
 critical, 3 it cannot be told. HEALTH.md.
@@ -49,8 +48,7 @@ Hosts = Mapping[str, set[NodeTuple]]
 
 
 def servers(swift_dir: str) -> Hosts:
-    """
-    Return the addresses of the servers of each kind.
+    """Return the addresses of the servers of each kind.
 
     :param swift_dir: the directory of swift.conf and the rings
     :raises UsageError: if one of these cannot be read
@@ -65,8 +63,7 @@ def servers(swift_dir: str) -> Hosts:
 
 def look(watched: Sequence[Watched], hosts: Hosts, scope: Scope,
          timeout: float) -> Verdicts:
-    """
-    Ask the servers, and judge each system.
+    """Ask the servers, and judge each system.
 
     Those that the first system cannot reach are not asked again.
 
@@ -94,8 +91,7 @@ def look(watched: Sequence[Watched], hosts: Hosts, scope: Scope,
 
 
 def expect(verdicts: Verdicts, wanted: Sequence[str]) -> list[str]:
-    """
-    Return which of the wanted systems no node runs.
+    """Return which of the wanted systems no node runs.
 
     :param wanted: names, in any case
     :raises UsageError: if there is no such system
@@ -208,8 +204,7 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """
-    Run ``swift-lightsync-health``.
+    """Run ``swift-lightsync-health``.
 
     :param argv: the arguments; None: those of the process
     :returns: the exit status

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How far the peers of a node's devices are behind, and how these stand.
+"""How far the peers of a node's devices are behind, and how these stand.
 
 The converger records it, the recon filter answers it, and swift-proar-lag
 reads the answers. OPERATING.md.
@@ -29,8 +28,7 @@ Number = Annotated[float, Between(0, 1e15)]
 
 @dataclass(frozen=True)
 class DeviceLag(Record):
-    """
-    How far the peers of one device are behind, in one policy.
+    """How far the peers of one device are behind, in one policy.
 
     :param device: its name
     :param policy: the index of a policy
@@ -56,8 +54,7 @@ class DeviceLag(Record):
 
 @dataclass(frozen=True)
 class DeviceStanding(Record):
-    """
-    How one device stands with its peers, in one policy.
+    """How one device stands with its peers, in one policy.
 
     :param device: its name
     :param policy: the index of the policy
@@ -82,8 +79,7 @@ class DeviceStanding(Record):
 
 @dataclass(frozen=True)
 class Recorded(Record):
-    """
-    What a converger records of one device.
+    """What a converger records of one device.
 
     :param updated: when it did, Unix time
     :param policies: one for each policy of the device
@@ -96,8 +92,7 @@ class Recorded(Record):
 
 @dataclass(frozen=True)
 class ReconFile(Record):
-    """
-    The convergers' recon file, which may have other keys too.
+    """The convergers' recon file, which may have other keys too.
 
     :param object_convergence: device -> what is recorded of it
     :param object_troubles: device/process -> what the process counted
@@ -108,8 +103,7 @@ class ReconFile(Record):
 
 @dataclass(frozen=True)
 class NodeLag(Record):
-    """
-    What a node answers to ``GET /recon/proar``.
+    """What a node answers to ``GET /recon/proar``.
 
     :param time: the node's clock, Unix time
     :param source: the directory of its recon file
@@ -131,8 +125,7 @@ class NodeLag(Record):
 
 
 def recorded(devices, updated, roles=MappingProxyType({})):
-    """
-    Return what a converger records, which leaves that of others alone.
+    """Return what a converger records, which leaves that of others alone.
 
     :param devices: a dict of name -> DeviceLags
     :param updated: Unix time
@@ -145,8 +138,7 @@ def recorded(devices, updated, roles=MappingProxyType({})):
 
 
 def forget(path, devices, logger):
-    """
-    Remove what is recorded of devices that are not this node's.
+    """Remove what is recorded of devices that are not this node's.
 
     :param path: of the recon file
     :param devices: names of those that are
@@ -164,8 +156,7 @@ def forget(path, devices, logger):
 
 
 def decode(data):
-    """
-    Read a node's answer.
+    """Read a node's answer.
 
     :param data: bytes, as of NodeLag.encode
     :returns: a :class:`NodeLag`
@@ -175,8 +166,7 @@ def decode(data):
 
 
 def read(directory, now):
-    """
-    Read what the converger has recorded.
+    """Read what the converger has recorded.
 
     :param directory: recon_cache_path
     :param now: Unix time

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-``swift-proar-lag``: what the primary roles hold that other devices lack.
+"""``swift-proar-lag``: what the primary roles hold that other devices lack.
 
 It exits with 0 if all is well, with 1 if something is not, and with 2 if it
 was called wrongly.
@@ -42,8 +41,7 @@ TROUBLES = {
 
 @dataclass(frozen=True)
 class Row:
-    """
-    A device that holds what others lack.
+    """A device that holds what others lack.
 
     :param host: (IP, port) of its server
     :param lag: what it holds
@@ -58,8 +56,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Lags:
-    """
-    What is to be reported.
+    """What is to be reported.
 
     :param rows: sorted by policy and host
     :param complaints: what is not well
@@ -69,8 +66,7 @@ class Lags:
 
 
 def assess(replies, indexes, max_seconds, remember=REMEMBER):
-    """
-    Find what is not well in the answers of nodes.
+    """Find what is not well in the answers of nodes.
 
     :param replies: Replies of nodes
     :param indexes: of the policies that count
@@ -162,8 +158,7 @@ def as_json(lags):
 
 
 def as_text(lags, rings):
-    """
-    Return the Lags as text for people.
+    """Return the Lags as text for people.
 
     :param rings: policy index -> (its name, its Ring)
     """
@@ -228,8 +223,7 @@ def _report(args):
 
 
 def main(argv=None):
-    """
-    Run the command.
+    """Run the command.
 
     :param argv: the arguments; those of the process by default
     :returns: the exit status

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The regions in which primary roles live: ``primary_role_regions``.
+"""The regions in which primary roles live: ``primary_role_regions``.
 
 The option stands in swift.conf, in a section [primary-role-writes:N] of the
 policy N: proxies, object-servers and convergers have to know it.
@@ -20,8 +19,7 @@ SECTION = 'primary-role-writes:%d'
 
 
 def regions_of(policy) -> FrozenSet[int]:
-    """
-    Return the regions in which the primary roles of a policy live.
+    """Return the regions in which the primary roles of a policy live.
 
     :param policy: a StoragePolicy
     :returns: numbers; none: in all
@@ -47,8 +45,7 @@ def _regions(path, index):
 
 
 def parse(text):
-    """
-    Parse numbers of regions.
+    """Parse numbers of regions.
 
     :param text: such as ``1, 2``
     :raises ValueError: if it is none

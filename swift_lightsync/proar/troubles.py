@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What went wrong with the primary-role writes of a device: counted by its
+"""What went wrong with the primary-role writes of a device: counted by its
 object-servers, kept in recon, told by swift-proar-lag. OPERATING.md.
 """
 
@@ -28,8 +27,7 @@ Number = Annotated[float, Between(0, 1e15)]
 
 @dataclass(frozen=True)
 class Troubles(Record):
-    """
-    What one process counted, or all of them together.
+    """What one process counted, or all of them together.
 
     :param last: when the last of it happened, Unix time
     :param failed_intents: writes whose bodies had come when they could not be
@@ -56,8 +54,7 @@ COUNTS = tuple(each.name for each in fields(Troubles) if each.name != 'last')
 
 
 class TroubleCounter:
-    """
-    Counts the troubles of this process, and records them.
+    """Counts the troubles of this process, and records them.
 
     :param conf: of the object-server
     :param logger: Swift's
@@ -72,8 +69,7 @@ class TroubleCounter:
         self._is_late = False
 
     def count(self, device, what):
-        """
-        Count one trouble of a device.
+        """Count one trouble of a device.
 
         :param device: its name
         :param what: one of COUNTS
@@ -101,8 +97,7 @@ class TroubleCounter:
 
 
 def together(counted):
-    """
-    Return what all processes counted of each device.
+    """Return what all processes counted of each device.
 
     :param counted: what they recorded, a dict of device/process -> Troubles
     :returns: a dict of device -> Troubles

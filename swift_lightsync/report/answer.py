@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a node answers to ``GET /recon/lightsync``: written by the recon filter,
-and read by the report.
+"""What a node answers to ``GET /recon/lightsync``: written by the recon
+filter, and read by the report.
 """
 
 import json
@@ -42,8 +41,7 @@ class Suspect(Record):
 
 
 def suspects(table: FailureTable, now: float) -> list[Suspect]:
-    """
-    Return the rows of a failure table that still count.
+    """Return the rows of a failure table that still count.
 
     :param table: the table; what is past is dropped from it
     :param now: the time, seconds
@@ -67,8 +65,7 @@ def suspects(table: FailureTable, now: float) -> list[Suspect]:
 
 @dataclass(frozen=True)
 class NodeAnswer(Record):
-    """
-    The answer of one node. See RECON.md.
+    """The answer of one node. See RECON.md.
 
     :param time: the node's clock, Unix time; all its times are of it
     :param source: the directory of its recon files; processes of one host
@@ -89,8 +86,7 @@ class NodeAnswer(Record):
 
 
 def decode(data: bytes) -> NodeAnswer:
-    """
-    Decode an answer.
+    """Decode an answer.
 
     :param data: the bytes of the answer
     :raises RecordError: if they are no answer

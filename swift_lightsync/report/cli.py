@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-``swift-lightsync-report``: how far the replicas of a cluster agree.
+"""``swift-lightsync-report``: how far the replicas of a cluster agree.
 
 It exits with 0 if all is well, with 1 if something is not, and with 2 if it
 was called wrongly.
@@ -58,8 +57,7 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """
-    Run ``swift-lightsync-report``.
+    """Run ``swift-lightsync-report``.
 
     :param argv: the arguments; None: those of the process
     :returns: the exit status

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Judges the nodes' answers: which pairs agree, and what is not well.
+"""Judges the nodes' answers: which pairs agree, and what is not well.
 
 This module only computes. RECON.md says what the states mean, and what is
 complained about.
@@ -35,8 +34,7 @@ class PairState(Enum):
 
 @dataclass(frozen=True)
 class Ring:
-    """
-    The object ring of a policy, as far as the report needs it.
+    """The object ring of a policy, as far as the report needs it.
 
     :param policy: the policy's index
     :param name: its name
@@ -50,8 +48,7 @@ class Ring:
 
 @dataclass(frozen=True)
 class Pair:
-    """
-    A device and a neighbour, judged.
+    """A device and a neighbour, judged.
 
     :param record: what the device's node knows of them
     :param state: how they are
@@ -64,8 +61,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Sighting:
-    """
-    A row of a node's failure table.
+    """A row of a node's failure table.
 
     :param node: the object-server that has the table
     :param suspect: the row
@@ -78,8 +74,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class LateDevice:
-    """
-    A device that no recent pass went over.
+    """A device that no recent pass went over.
 
     :param device: the device
     :param age: seconds since its last pass, or None if it had none
@@ -90,8 +85,7 @@ class LateDevice:
 
 @dataclass(frozen=True)
 class PolicyHealth:
-    """
-    How the pairs of one policy are.
+    """How the pairs of one policy are.
 
     :param ring: the policy's ring
     :param pairs: the pairs, the worst first
@@ -128,8 +122,7 @@ class PolicyHealth:
 
 @dataclass(frozen=True)
 class Health:
-    """
-    Everything that the report says.
+    """Everything that the report says.
 
     :param time: when the nodes were asked, Unix time
     :param stale_after: seconds without agreement after which a pair is stale
@@ -191,8 +184,7 @@ def _age(pair: Pair) -> float:
 
 def assess(rings: Sequence[Ring], replies: Sequence[Reply],
            stale_after: float, now: float) -> Health:
-    """
-    Judge what the nodes replied.
+    """Judge what the nodes replied.
 
     :param rings: the ring of each policy
     :param replies: what each node replied
@@ -212,8 +204,7 @@ def assess(rings: Sequence[Ring], replies: Sequence[Reply],
 
 def _by_source(replies: Iterable[Reply]
                ) -> list[tuple[NodeTuple, NodeAnswer]]:
-    """
-    Return the hosts that answered and their answers, each file's once.
+    """Return the hosts that answered and their answers, each file's once.
 
     Several servers of one host may have read the same file.
     """

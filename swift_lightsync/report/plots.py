@@ -80,8 +80,7 @@ def _tip(worst: _Worst) -> str:
 
 
 def heat_map(pairs: Sequence[Pair], stale_after: float, title: str) -> str:
-    """
-    Draw who agreed with whom how long ago: a row a device, a column a
+    """Draw who agreed with whom how long ago: a row a device, a column a
     neighbour.
 
     :param pairs: pairs that are in use, at least one
@@ -112,8 +111,7 @@ def legend(stale_after: float) -> str:
 
 
 def bar_chart(pairs: Sequence[Pair], title: str) -> str:
-    """
-    Draw how many partitions are known to differ, a bar a device.
+    """Draw how many partitions are known to differ, a bar a device.
 
     :param pairs: pairs that are in use
     :param title: of the plot

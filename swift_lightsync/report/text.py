@@ -132,8 +132,7 @@ def verdict(health: Health) -> str:
 
 
 def tables(health: Health, most: int = MOST) -> Iterator[list[Row]]:
-    """
-    Yield the tables of the report that have rows.
+    """Yield the tables of the report that have rows.
 
     :param health: what to report
     :param most: most rows of a table; the others are counted

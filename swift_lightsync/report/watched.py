@@ -33,8 +33,7 @@ class _Raising(logging.Logger):
 
 
 def routes(conf: Mapping[str, Any]) -> Routes:
-    """
-    Return what a node answers.
+    """Return what a node answers.
 
     :param conf: ``recon_cache_path`` and the options of the failure table, as
         the replicator has them
@@ -59,8 +58,7 @@ def routes(conf: Mapping[str, Any]) -> Routes:
 
 
 def object_rings(swift_dir: str, wanted: Optional[str] = None) -> list[Ring]:
-    """
-    Return the rings of replicated policies.
+    """Return the rings of replicated policies.
 
     :param swift_dir: the directory of swift.conf
     :param wanted: a policy's name or index; None: all

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-When the rounds of each device here were last played.
+"""When the rounds of each device here were last played.
 
 The replicator, or the worker that has the device, sets the mtime of a file in
 ``recon_cache_path`` when it comes to the device's rounds in a pass; the
@@ -19,8 +18,7 @@ from swift_lightsync.sync.names import ROUNDS_FILE
 
 
 class Activity:
-    """
-    The files that say when the rounds of the devices here were played.
+    """The files that say when the rounds of the devices here were played.
 
     :param conf: a section: ``recon_cache_path`` is the directory of the files
     :param logger: where a file that cannot be written is logged
@@ -36,8 +34,7 @@ class Activity:
         return os.path.join(self.directory, ROUNDS_FILE % device)
 
     def note_round(self, device: str) -> None:
-        """
-        Note that the rounds of a device are being played.
+        """Note that the rounds of a device are being played.
 
         :param device: its name
         """
@@ -50,8 +47,7 @@ class Activity:
                 'others will take it for idle: %s', device, err)
 
     def seconds_since_round(self, device: str) -> float:
-        """
-        Return how long ago the rounds of a device were last played.
+        """Return how long ago the rounds of a device were last played.
 
         :param device: its name
         :returns: seconds; 0 if that is not known
@@ -59,8 +55,7 @@ class Activity:
         return self._age(device, time.time())
 
     def idle_seconds(self, device: str) -> int:
-        """
-        Return for how long the rounds of a device have not been played.
+        """Return for how long the rounds of a device have not been played.
 
         :param device: its name
         :returns: whole seconds since they were last played or, if that is not

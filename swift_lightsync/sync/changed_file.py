@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The file ``changed.pkl``: one partition's fingerprint, and when it is valid.
+"""The file ``changed.pkl``: one partition's fingerprint, and when it is valid.
 
 LightSync §5.2. The file keeps the root of a partition beside its
 ``hashes.pkl``. It is a cache whose validity is derived, never announced: it
@@ -47,8 +46,7 @@ class FingerprintError(ValueError):
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """
-    The root of one partition, and what it was computed from.
+    """The root of one partition, and what it was computed from.
 
     :param root: the root of the suffix hashes, 32 hex digits
     :param suffixes: how many suffix hashes it stands for
@@ -108,8 +106,7 @@ def _check_opcodes(data: bytes) -> None:
 
 
 def load(partition_path: str) -> Optional[Fingerprint]:
-    """
-    Read the ``changed.pkl`` of a partition, current or not.
+    """Read the ``changed.pkl`` of a partition, current or not.
 
     :param partition_path: absolute path of the partition directory
     :returns: the fingerprint, or None if there is no file
@@ -140,8 +137,7 @@ def load(partition_path: str) -> Optional[Fingerprint]:
 
 
 def is_current(partition_path: str, fingerprint: Fingerprint) -> bool:
-    """
-    Return whether a fingerprint still describes the partition.
+    """Return whether a fingerprint still describes the partition.
 
     The queue of invalidations is read before hashes.pkl: whoever empties the
     queue has replaced hashes.pkl before, so a queue seen empty and then an
@@ -165,8 +161,7 @@ def is_current(partition_path: str, fingerprint: Fingerprint) -> bool:
 
 def store(partition_path: str, tmp_path: str,
           fingerprint: Fingerprint) -> None:
-    """
-    Replace the ``changed.pkl`` of a partition as a whole.
+    """Replace the ``changed.pkl`` of a partition as a whole.
 
     It is not synced: after a power cut it is current or counts for nothing.
 
@@ -186,8 +181,7 @@ def store(partition_path: str, tmp_path: str,
 
 def from_hashes_file(partition_path: str,
                      exchanged: float) -> Optional[Fingerprint]:
-    """
-    Compute the fingerprint of a partition from its hashes.pkl alone.
+    """Compute the fingerprint of a partition from its hashes.pkl alone.
 
     The file is only ever replaced as a whole: what is read from one open
     file belongs to that file's identity.

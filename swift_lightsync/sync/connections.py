@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Connections to the replication ports of object-servers, which are kept.
+"""Connections to the replication ports of object-servers, which are kept.
 
 In a stable cluster a sync message is a few dozen bytes; making a connection
 for each would cost more than the message does.
@@ -41,8 +40,7 @@ REFUSALS: dict[int, Answer] = {
 
 
 class ConnectFailure(Exception):
-    """
-    No connection: the node, not just the device, is out of reach.
+    """No connection: the node, not just the device, is out of reach.
 
     :param answer: Answer.REFUSED or Answer.TIMEOUT
     """
@@ -53,8 +51,7 @@ class ConnectFailure(Exception):
 
 
 class Refusal(Exception):
-    """
-    The device was reached, and answered with an error, or put us off.
+    """The device was reached, and answered with an error, or put us off.
 
     :param answer: an :class:`Answer`
     :param wait: for how many seconds it put us off; 0 if it does not say
@@ -89,8 +86,7 @@ class _Connection(BufferedHTTPConnection):
 
 
 class Connections:
-    """
-    Sends LIGHTSYNC requests, and keeps the connections for the next ones.
+    """Sends LIGHTSYNC requests, and keeps the connections for the next ones.
 
     :param conn_timeout: seconds a connection may take
     :param http_timeout: seconds an answer may take: the peer may have
@@ -114,8 +110,7 @@ class Connections:
     def request(self, node: RingDevice, what: str,
                 headers: Mapping[str, object], message: bytes
                 ) -> tuple[BufferedHTTPResponse, bytes]:
-        """
-        Send a request to a device, and return its answer.
+        """Send a request to a device, and return its answer.
 
         :param node: the device
         :param what: what the request is about, the end of its path
@@ -188,8 +183,7 @@ class Connections:
 
 
 def _is_quiet(conn: _Connection) -> bool:
-    """
-    Return whether a kept connection can be used again.
+    """Return whether a kept connection can be used again.
 
     It cannot if the peer has closed it, or has sent bytes that nobody asked
     for: they would be taken for the answer to the next message.

@@ -23,8 +23,7 @@ TICK = 2
 
 @dataclass(frozen=True)
 class _Known:
-    """
-    Since when a device is watched.
+    """Since when a device is watched.
 
     :param place: how far its journal was read
     :param writers: the mark of the writers
@@ -37,8 +36,7 @@ class _Known:
 
 
 class DeviceWatch:
-    """
-    The devices that a process watches.
+    """The devices that a process watches.
 
     :param manager: any diskfile manager: knows where devices are
     :param writers: the mark of the writers
@@ -50,8 +48,7 @@ class DeviceWatch:
         self._known: dict[str, _Known] = {}
 
     def begin(self, device: str, policies: Iterable[StoragePolicy]) -> bool:
-        """
-        Begin to watch a device, before its partitions are looked at.
+        """Begin to watch a device, before its partitions are looked at.
 
         :param device: its name
         :param policies: whose partitions are looked at
@@ -85,8 +82,7 @@ class DeviceWatch:
         self._known.pop(device, None)
 
     def changes(self, device: str) -> Optional[set[tuple[int, int]]]:
-        """
-        Return what changed on a device since this was last called.
+        """Return what changed on a device since this was last called.
 
         :param device: its name
         :returns: the index of the policy and the number of each partition;

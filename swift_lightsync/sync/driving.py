@@ -21,8 +21,7 @@ _TROUBLE = (OSError, DiskFileDeviceUnavailable, Timeout)
 
 def log_trouble(logger: Any, err: BaseException, what: str,
                 *args: object) -> None:
-    """
-    Log an error that was caught, with a traceback if nobody expects it.
+    """Log an error that was caught, with a traceback if nobody expects it.
 
     :param logger: where
     :param err: the error
@@ -34,8 +33,7 @@ def log_trouble(logger: Any, err: BaseException, what: str,
 
 def drive(process: Process[_Result], perform: Callable[[Any], Any],
           logger: Any) -> _Result:
-    """
-    Run a process to its end.
+    """Run a process to its end.
 
     :param process: the process
     :param perform: performs an action that it yields, and returns its result

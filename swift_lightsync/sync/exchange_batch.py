@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Exchanges of many partitions with one neighbour: the shell of the engine's.
+"""Exchanges of many partitions with one neighbour: the shell of the engine's.
 
 Stock Swift exchanges a partition by one REPLICATE, one rsync and one more
 REPLICATE. This does the same for a batch of partitions, and pushes only the
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
 
 
 class ExchangeBatch:
-    """
-    The exchanges that some rounds want, done in batches.
+    """The exchanges that some rounds want, done in batches.
 
     :param daemon: the replicator
     """
@@ -63,8 +61,7 @@ class ExchangeBatch:
             AskRehash: self._rehash, GaveUp: self._give_up}
 
     def perform(self, action: object) -> Any:
-        """
-        Perform an action of the engine.
+        """Perform an action of the engine.
 
         :param action: the action
         :returns: its result
@@ -115,8 +112,7 @@ class ExchangeBatch:
     def _differing(self, batch: Collection['PartitionRound'],
                    theirs: Mapping[int, Mapping[str, str]]
                    ) -> tuple[int, dict[Round, Difference]]:
-        """
-        Compare partitions with a neighbour's suffix hashes.
+        """Compare partitions with a neighbour's suffix hashes.
 
         :returns: how many suffixes were hashed here, and the difference of
             each partition that could be read
@@ -176,8 +172,7 @@ class ExchangeBatch:
         return job
 
     def _missing(self, action: AskMissing) -> Reply:
-        """
-        Find out the paths that a device lacks, relative to the objects
+        """Find out the paths that a device lacks, relative to the objects
         directory.
         """
         batch, differing = action.batch, action.differing

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The failure table of a node, in a file that its processes share.
+"""The failure table of a node, in a file that its processes share.
 
 The replicator, its workers and the object-servers of a node read and write
 one table (LightSync §5.4); it survives their restarts. PROTOCOL.md, "Failed
@@ -88,8 +87,7 @@ def _from_json(data: bytes, table: FailureTable) -> None:
 
 
 class FailureStore:
-    """
-    A :class:`FailureTable` on disk.
+    """A :class:`FailureTable` on disk.
 
     Its methods are the table's, applied to the file at the present time.
     They can be called in the hub and in pool threads at once: ``table`` is
@@ -205,8 +203,7 @@ class FailureStore:
 
     def _change(self, change: Callable[[FailureTable, float], _Result]
                 ) -> _Result:
-        """
-        Change the table, here and in the file.
+        """Change the table, here and in the file.
 
         :param change: a function of a table and the time
         :returns: what the function returns

@@ -11,8 +11,7 @@ from swift_lightsync.sync.changed_file import Fingerprint
 
 
 def give_memory_back() -> None:
-    """
-    Have the C library return what is free to the kernel.
+    """Have the C library return what is free to the kernel.
 
     It keeps what threads have freed, which is much after many partitions were
     looked at for the first time.
@@ -23,8 +22,7 @@ def give_memory_back() -> None:
 
 
 class FingerprintMemory:
-    """
-    Fingerprints that were current once, a hundred bytes each.
+    """Fingerprints that were current once, a hundred bytes each.
 
     Those that nobody has asked for in an hour or two are forgotten: their
     partitions have left the node.

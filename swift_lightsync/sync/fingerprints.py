@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The fingerprints of all partitions here: looked up, renewed and remembered.
+"""The fingerprints of all partitions here: looked up, renewed and remembered.
 
 ``changed_file`` has the file that keeps one fingerprint, and decides when that
 is valid.
@@ -41,8 +40,7 @@ _Result = TypeVar('_Result')
 
 
 def in_portions(items: Iterable[_Item]) -> list[list[_Item]]:
-    """
-    Cut work into portions for single visits to a thread pool.
+    """Cut work into portions for single visits to a thread pool.
 
     :param items: what there is to do, such as partitions
     :returns: lists of at most ``PORTION`` of them, in order
@@ -53,8 +51,7 @@ def in_portions(items: Iterable[_Item]) -> list[list[_Item]]:
 
 
 class Fingerprints:
-    """
-    The fingerprints of the partitions that one diskfile manager holds.
+    """The fingerprints of the partitions that one diskfile manager holds.
 
     They are remembered in memory and in ``changed.pkl``; whether one is
     current is looked up on disk each time. The methods block: call them
@@ -78,8 +75,7 @@ class Fingerprints:
     def get_many(self, device: str, partitions: Iterable[_Partition],
                  deadline: float = math.inf, anew: bool = False
                  ) -> tuple[int, dict[_Partition, Fingerprint]]:
-        """
-        Return the fingerprints of partitions as they are now.
+        """Return the fingerprints of partitions as they are now.
 
         :param device: name of the device
         :param partitions: the partitions
@@ -105,8 +101,7 @@ class Fingerprints:
     def roots(self, device: str, partitions: Iterable[_Partition],
               deadline: float = math.inf,
               anew: bool = False) -> dict[_Partition, str]:
-        """
-        Return the root of each partition as it is now; as :meth:`get_many`.
+        """Return the root of each partition as it is now; as :meth:`get_many`.
         """
         _, found = self.get_many(device, partitions, deadline, anew)
         return {partition: known.root for partition, known in found.items()}
@@ -114,8 +109,7 @@ class Fingerprints:
     def suffix_hashes(self, device: str, partitions: Iterable[_Partition],
                       deadline: float = math.inf
                       ) -> dict[_Partition, dict[str, Optional[str]]]:
-        """
-        Return the suffix hashes of each partition; as :meth:`get_many`.
+        """Return the suffix hashes of each partition; as :meth:`get_many`.
 
         :returns: the hash of each suffix of each partition; no suffixes for
             a partition that is not on the device
@@ -134,8 +128,7 @@ class Fingerprints:
 
     def invalidate(self, device: str,
                    suffixes: Mapping[_Partition, Iterable[str]]) -> None:
-        """
-        Queue suffixes for hashing.
+        """Queue suffixes for hashing.
 
         :param device: name of the device
         :param suffixes: the suffixes of each partition; a partition that is
@@ -157,8 +150,7 @@ class Fingerprints:
                  method: Callable[[_Partition], _Result], device: str,
                  deadline: float = math.inf
                  ) -> Iterator[tuple[_Partition, _Result]]:
-        """
-        Yield each partition with the result of a method.
+        """Yield each partition with the result of a method.
 
         Those whose method fails are logged and left out.
         """
@@ -175,8 +167,7 @@ class Fingerprints:
 
     def get(self, device: str,
             partition: Partition) -> tuple[int, Fingerprint]:
-        """
-        Return the fingerprint of one partition; as :meth:`get_many`.
+        """Return the fingerprint of one partition; as :meth:`get_many`.
 
         :returns: the number of suffixes that had to be hashed, and the
             fingerprint
@@ -259,8 +250,7 @@ class Fingerprints:
                                 partition_path, err)
 
     def relist(self, device: str, partition: Partition) -> int:
-        """
-        Make a partition's hashes reflect the suffixes that really exist.
+        """Make a partition's hashes reflect the suffixes that really exist.
 
         Nothing is written if they do: stock Swift would replace hashes.pkl. A
         partition that is gone has none.
@@ -283,8 +273,7 @@ class Fingerprints:
 
     def note_exchange(self, device: str, partition: Partition,
                       now: float) -> None:
-        """
-        Remember that all replicas were compared suffix by suffix.
+        """Remember that all replicas were compared suffix by suffix.
 
         :param device: name of the device
         :param partition: the partition

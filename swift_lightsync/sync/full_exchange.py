@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Whose turn it is for a full exchange, and with which replicas.
+"""Whose turn it is for a full exchange, and with which replicas.
 
 PROTOCOL.md, "A sync round".
 """
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Turn:
-    """
-    A full exchange whose turn has come.
+    """A full exchange whose turn has come.
 
     :param nodes: the devices to exchange with
     :param when: when all the others were exchanged with, seconds
@@ -37,8 +35,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class _Incomplete:
-    """
-    A full exchange that skipped replicas, or did not go well with some.
+    """A full exchange that skipped replicas, or did not go well with some.
 
     :param when: when it was, seconds
     :param skipped: the ``device_key`` of each that had failed before
@@ -49,8 +46,7 @@ class _Incomplete:
 
 
 class FullExchanges:
-    """
-    The full exchanges of a replicator.
+    """The full exchanges of a replicator.
 
     One that skipped a replica, or did not go well with one, is not noted as
     done. It is repeated in the next interval, and with those that were skipped
@@ -78,8 +74,7 @@ class FullExchanges:
         self._owed: set[JobKey] = set()
 
     def begin_pass(self, by_turns: bool) -> None:
-        """
-        Begin a pass.
+        """Begin a pass.
 
         :param by_turns: whether the rounds of all partitions of its devices
             begin together, and further passes follow
@@ -88,8 +83,7 @@ class FullExchanges:
         self._found = {}
 
     def end_turns(self, devices: Collection[str]) -> None:
-        """
-        Note the turns of a pass, all of whose rounds have begun.
+        """Note the turns of a pass, all of whose rounds have begun.
 
         :param devices: those of which it has looked at all partitions
         """
@@ -100,8 +94,7 @@ class FullExchanges:
         self._compared.update(self._found)
 
     def age(self, device: str, now: float) -> float:
-        """
-        Return how long ago the partition was listed anew, and compared with
+        """Return how long ago the partition was listed anew, and compared with
         all, that waits for it longest.
 
         :param device: name of the local device
@@ -112,8 +105,7 @@ class FullExchanges:
              if name == device), default=now))
 
     def turn(self, job: Job, exchanged: float, now: float) -> Optional[Turn]:
-        """
-        Return the full exchange that a partition wants now.
+        """Return the full exchange that a partition wants now.
 
         :param job: the job of the partition
         :param exchanged: when it last had one, seconds
@@ -144,8 +136,7 @@ class FullExchanges:
         return Turn(back, before.when)
 
     def waiting(self, device: str) -> Iterator[tuple[StoragePolicy, int]]:
-        """
-        Yield the partitions of a device that were not exchanged with all.
+        """Yield the partitions of a device that were not exchanged with all.
 
         :param device: name of the local device
         """
@@ -158,8 +149,7 @@ class FullExchanges:
 
     def played(self, job: Job, turn: Turn, skipped: Collection[DeviceTuple],
                went_well: bool) -> None:
-        """
-        Note how a full exchange went.
+        """Note how a full exchange went.
 
         :param job: the job of the partition
         :param turn: the exchange

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The partitions here that belong to other devices.
+"""The partitions here that belong to other devices.
 
 Stock Swift pushes each of them to each device by itself, and removes it once
 enough of them have it. Here many are asked about and pushed together before;
@@ -35,8 +34,7 @@ CHUNK = 1024
 
 
 class HandOffRound(HandOff):
-    """
-    One hand-off partition's part in a replication pass.
+    """One hand-off partition's part in a replication pass.
 
     :param daemon: the replicator
     :param job: the job of the partition
@@ -66,8 +64,7 @@ class _Batch(SyncBatch):
 
 
 class HandOffs:
-    """
-    The hand-offs of a pass.
+    """The hand-offs of a pass.
 
     :param daemon: the replicator
     """
@@ -78,8 +75,7 @@ class HandOffs:
         self.begin(())
 
     def begin(self, jobs: Iterable[Job]) -> None:
-        """
-        Begin a pass.
+        """Begin a pass.
 
         :param jobs: its jobs of hand-offs, in the order of their turns
         """
@@ -92,8 +88,7 @@ class HandOffs:
         self.left = Counter(key[0] for key in self._waiting)
 
     def prepare(self, job: Job) -> None:
-        """
-        See that the devices have what a hand-off, and others, hold.
+        """See that the devices have what a hand-off, and others, hold.
 
         :param job: the job of the hand-off
         """
@@ -132,8 +127,7 @@ class HandOffs:
         return (time.time() - self._begun) / max(done, 1) * len(self._waiting)
 
     def is_held(self, node: RingDevice, job: Job) -> bool:
-        """
-        Return whether a device holds all that a hand-off still has.
+        """Return whether a device holds all that a hand-off still has.
 
         :param node: the device
         :param job: the job of the hand-off
@@ -160,8 +154,7 @@ class HandOffs:
 
 
 class HandOffReplicator(PushingReplicator):
-    """
-    Reverts as Swift does, but many hand-offs together.
+    """Reverts as Swift does, but many hand-offs together.
 
     :param conf: the ``[object-replicator]`` section
     :param logger: a logger, or None for one made from conf

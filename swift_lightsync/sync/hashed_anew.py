@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Hashes what is on the disk, whatever hashes.pkl says of it.
+"""Hashes what is on the disk, whatever hashes.pkl says of it.
 
 A hand-off is removed because of what other devices have: of that, and of
 itself, nothing is taken on trust. PROTOCOL.md, "Hand-offs".
@@ -18,8 +17,7 @@ LATELY = 300
 
 
 def suffixes_in(df_mgr: Any, path: str) -> set[str]:
-    """
-    Return the suffixes of a partition that exist.
+    """Return the suffixes of a partition that exist.
 
     :param df_mgr: a diskfile manager of Swift
     :param path: of the partition
@@ -31,8 +29,7 @@ def suffixes_in(df_mgr: Any, path: str) -> set[str]:
 
 
 class HashedAnew:
-    """
-    The partitions of a policy that were hashed anew lately.
+    """The partitions of a policy that were hashed anew lately.
 
     :param df_mgr: a diskfile manager of Swift
     :param policy: the StoragePolicy of its partitions
@@ -47,8 +44,7 @@ class HashedAnew:
 
     def ensure(self, dev_path: str, device: str,
                partition: Union[int, str]) -> int:
-        """
-        Hash all of a partition, if that was not done lately.
+        """Hash all of a partition, if that was not done lately.
 
         :param dev_path: where the device is mounted
         :param device: its name

@@ -35,8 +35,7 @@ TAIL = 64
 
 @dataclass(frozen=True)
 class Place:
-    """
-    How far a reader has read.
+    """How far a reader has read.
 
     :param identity: device and inode of the file
     :param head: its first bytes
@@ -55,8 +54,7 @@ def journal_of(device_path: str) -> str:
 
 
 def enter(device_path: str, policy: int, partition: int) -> None:
-    """
-    Enter a partition in the journal of its device, if there is one.
+    """Enter a partition in the journal of its device, if there is one.
 
     :param device_path: the device's directory
     :param policy: index of the policy
@@ -83,8 +81,7 @@ def enter(device_path: str, policy: int, partition: int) -> None:
 
 
 def begin(device_path: str, tmp_path: str) -> Place:
-    """
-    Return the end of a device's journal, which is made if there is none.
+    """Return the end of a device's journal, which is made if there is none.
 
     What is looked at after that is known as long as :func:`read_on` finds
     nothing new about it.
@@ -143,8 +140,7 @@ def _end(path: str) -> Optional[Place]:
 
 def read_on(device_path: str, place: Place
             ) -> Optional[tuple[Place, set[tuple[int, int]]]]:
-    """
-    Return what was entered in a device's journal since it was last read.
+    """Return what was entered in a device's journal since it was last read.
 
     :param device_path: the device's directory
     :param place: how far it was read
@@ -179,8 +175,7 @@ def read_on(device_path: str, place: Place
 
 
 class Writers:
-    """
-    The mark by which writers say that entries may have been lost.
+    """The mark by which writers say that entries may have been lost.
 
     :param conf: a section: ``recon_cache_path`` is the directory of its file
     :param logger: where a file that cannot be written is logged

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Makes a diskfile manager of Swift enter in the journal what it changes.
+"""Makes a diskfile manager of Swift enter in the journal what it changes.
 
 PROTOCOL.md, "What is kept between passes".
 """
@@ -18,8 +17,7 @@ from swift_lightsync.sync.journal import Writers
 
 
 class Journaling:
-    """
-    Wraps the methods of diskfile managers that change suffix hashes.
+    """Wraps the methods of diskfile managers that change suffix hashes.
 
     :param router: Swift's DiskFileRouter of the process
     :param writers: the mark for entries that are lost

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The partitions here whose roots the replicator keeps between passes.
+"""The partitions here whose roots the replicator keeps between passes.
 
 PROTOCOL.md, "What is kept between passes".
 """
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class KnownDevice:
-    """
-    A device whose partitions were all looked at.
+    """A device whose partitions were all looked at.
 
     :param hand_offs: the jobs of partitions that do not belong here
     :param loose: policies and partitions that are in no standing set
@@ -52,8 +50,7 @@ class KnownDevice:
 
 
 class KnownPartitions:
-    """
-    The known devices, their partitions, and the standing sets.
+    """The known devices, their partitions, and the standing sets.
 
     :param daemon: the replicator
     """
@@ -86,8 +83,7 @@ class KnownPartitions:
 
     def renew(self, device: str, changed: Collection[tuple[int, int]]
               ) -> list[tuple[int, int]]:
-        """
-        Look at partitions again.
+        """Look at partitions again.
 
         :returns: those whose roots are not what they were
         """
@@ -133,8 +129,7 @@ class KnownPartitions:
 
     def due(self, device: str, since: float, now: float
             ) -> Iterator[tuple[StoragePolicy, int]]:
-        """
-        Yield the partitions of a device whose full exchange has its turn.
+        """Yield the partitions of a device whose full exchange has its turn.
 
         :param device: its name
         :param since: when that was last asked, seconds
@@ -165,8 +160,7 @@ class KnownPartitions:
                 'region': own['region'] if own else None}
 
     def keep(self, devices: Collection[str], jobs: Iterable[Job]) -> None:
-        """
-        Keep what a pass has found about devices.
+        """Keep what a pass has found about devices.
 
         :param devices: their names
         :param jobs: all jobs of these devices

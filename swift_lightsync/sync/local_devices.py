@@ -14,8 +14,7 @@ from swift_lightsync.sync.keys import Job, endpoint
 
 
 class LocalDevices:
-    """
-    Looks up the devices of this node.
+    """Looks up the devices of this node.
 
     :param ring_ip: the replicator's ``ring_ip``
     :param port: its ``bind_port``
@@ -35,8 +34,7 @@ class LocalDevices:
 
     def find(self, policy: StoragePolicy, device: str
              ) -> Optional[RingDevice]:
-        """
-        Return a local device as the ring described it when the pass began.
+        """Return a local device as the ring described it when the pass began.
 
         :param policy: the StoragePolicy
         :param device: name of the device
@@ -58,8 +56,7 @@ class LocalDevices:
         return endpoint(own) if own else None
 
     def clockwise(self, job: Job) -> Optional[list[RingDevice]]:
-        """
-        Return the other devices of a job's replica ring, nearest first.
+        """Return the other devices of a job's replica ring, nearest first.
 
         :param job: a job
         :returns: the devices, or None if the object ring has changed while

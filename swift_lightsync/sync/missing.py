@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Finds out which of our objects a neighbour lacks: both sides of ``missing``.
+"""Finds out which of our objects a neighbour lacks: both sides of ``missing``.
 
 LightSync §5.4.3: a node that comes back pushes nothing that is obsolete.
 :class:`Offers` is the side of the replicator, :func:`look_up` that of the
@@ -37,8 +36,7 @@ _Object = tuple[int, str, bytes]
 
 
 class Offers:
-    """
-    Offers the objects in some suffixes to a neighbour, message by message.
+    """Offers the objects in some suffixes to a neighbour, message by message.
 
     :param df_mgr: the diskfile manager of their policy
     :param policy: the StoragePolicy
@@ -62,8 +60,7 @@ class Offers:
 
     def find(self, ask: Callable[[dict[int, list[bytes]]], Wanted]
              ) -> dict[int, list[str]]:
-        """
-        Offer everything, and return what the neighbour lacks.
+        """Offer everything, and return what the neighbour lacks.
 
         :param ask: sends the neighbour an offer, lines by partition, and
             returns its answer
@@ -153,8 +150,7 @@ class Offers:
 def look_up(app: Any, device: str, policy: StoragePolicy,
             offer: Mapping[int, Sequence[Offered]],
             patience: float) -> Wanted:
-    """
-    Find out which of the objects that a peer offers are wanted here.
+    """Find out which of the objects that a peer offers are wanted here.
 
     :param app: the object-server's controller
     :param device: name of the local device
@@ -194,8 +190,7 @@ def look_up(app: Any, device: str, policy: StoragePolicy,
 
 def wanted_suffixes(offer: Mapping[int, Sequence[Offered]],
                     answer: Wanted) -> dict[int, list[str]]:
-    """
-    Return the suffixes of the objects that are wanted.
+    """Return the suffixes of the objects that are wanted.
 
     :param offer: the objects by partition
     :param answer: the answer to the offer

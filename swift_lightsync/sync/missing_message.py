@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The bytes of the messages that offer objects, and of the answers to them.
+"""The bytes of the messages that offer objects, and of the answers to them.
 
 PROTOCOL.md, "An exchange", is the format; nothing else encodes it. The lines
 are ssync's, and written and read by Swift's own functions.
@@ -57,8 +56,7 @@ Wanted = dict[int, tuple[int, list[int]]]
 
 def line_of(object_hash: str, timestamps: Mapping[str, Any],
             deleted: bool = False) -> Optional[bytes]:
-    """
-    Return the line that offers an object.
+    """Return the line that offers an object.
 
     :param object_hash: 32 hex digits
     :param timestamps: as from a diskfile manager's ``yield_hashes``
@@ -72,8 +70,7 @@ def line_of(object_hash: str, timestamps: Mapping[str, Any],
 
 
 def encode_offer(offer: Mapping[int, Sequence[bytes]]) -> bytes:
-    """
-    Return the message that offers objects.
+    """Return the message that offers objects.
 
     :param offer: the lines of each partition
     """
@@ -85,8 +82,7 @@ def encode_offer(offer: Mapping[int, Sequence[bytes]]) -> bytes:
 
 
 def decode_offer(data: bytes) -> dict[int, list[Offered]]:
-    """
-    Return the objects that a message offers, by partition.
+    """Return the objects that a message offers, by partition.
 
     :param data: the bytes of the message
     :raises SyncMessageError: if the bytes are no such message
@@ -128,8 +124,7 @@ def encode_wanted(answer: Wanted) -> bytes:
 
 def decode_wanted(data: bytes,
                   offer: Mapping[int, Sequence[bytes]]) -> Wanted:
-    """
-    Decode the answer to an offer.
+    """Decode the answer to an offer.
 
     :param data: the bytes of the answer
     :param offer: the offer that it answers
@@ -154,8 +149,7 @@ def decode_wanted(data: bytes,
 def _entries(kind: int, fields: struct.Struct, data: bytes
              ) -> Iterator[tuple[tuple[int, int, int],
                                  Callable[[int], bytes]]]:
-    """
-    Take a message apart, partition by partition.
+    """Take a message apart, partition by partition.
 
     :returns: for each partition its fields, of which the first is its number,
         and a function that takes so many of the bytes that follow them

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The other nodes, as a replicator talks to them.
+"""The other nodes, as a replicator talks to them.
 
 What is asked, and what is charged for it, is the engine's
 (``core/engine/peers``); this performs its actions.
@@ -59,8 +58,7 @@ class _Send:
 
 
 class Neighbours(Peers):
-    """
-    The nodes and devices that share partitions with the local ones.
+    """The nodes and devices that share partitions with the local ones.
 
     :param conf: the ``[object-replicator]`` section
     :param daemon: the replicator
@@ -80,8 +78,7 @@ class Neighbours(Peers):
         self.local = LocalDevices(daemon.ring_ip, daemon.port)
 
     def begin_pass(self, jobs: Iterable[Job], partial: bool = False) -> None:
-        """
-        Forget what holds for one pass only, and look who has come back.
+        """Forget what holds for one pass only, and look who has come back.
 
         :param jobs: the jobs of the pass whose partitions belong here
         :param partial: whether it leaves out some partitions of its devices
@@ -96,8 +93,7 @@ class Neighbours(Peers):
         self.client.close()
 
     def newly_rejoined(self, nodes: Iterable[RingDevice]) -> list[RingDevice]:
-        """
-        Return which devices have come back.
+        """Return which devices have come back.
 
         :param nodes: the devices in question
         :returns: those that have come back since the pass began, or since
@@ -107,8 +103,7 @@ class Neighbours(Peers):
 
     def ask(self, device: str, node: RingDevice, policy: StoragePolicy,
             roots: Mapping[int, str]) -> Told:
-        """
-        Send the roots of partitions to a neighbour.
+        """Send the roots of partitions to a neighbour.
 
         :param device: name of the local device that holds them
         :param node: the neighbour
@@ -124,8 +119,7 @@ class Neighbours(Peers):
 
     def ask_standing(self, pair: Pair,
                      standing: Standing) -> Optional[SharedTold]:
-        """
-        Compare a standing set with a node.
+        """Compare a standing set with a node.
 
         :param pair: any of its pairs
         :param standing: the set
@@ -164,8 +158,7 @@ class Neighbours(Peers):
 
     def call(self, sender: Optional[NodeTuple], node: RingDevice,
              method: Callable[..., Any], *args: Any) -> Any:
-        """
-        Call a method of the client, as :meth:`calling` sends a request.
+        """Call a method of the client, as :meth:`calling` sends a request.
 
         :param sender: the local node, if the ring names it
         :param node: the device to talk to
@@ -187,8 +180,7 @@ class Neighbours(Peers):
         return drive(process, self.perform, self.logger)
 
     def perform(self, action: object) -> Optional[Reply]:
-        """
-        Perform an action of the engine.
+        """Perform an action of the engine.
 
         :param action: the action
         :returns: its result
@@ -228,8 +220,7 @@ class Neighbours(Peers):
 
     @staticmethod
     def outcome(method: Callable[..., Any], *args: Any) -> Reply:
-        """
-        Call a method, and make a Reply of it, or of what goes wrong.
+        """Call a method, and make a Reply of it, or of what goes wrong.
 
         :param method: the method
         :param args: its arguments

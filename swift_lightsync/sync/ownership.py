@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Which partitions the ring of an object-server gives to its devices.
+"""Which partitions the ring of an object-server gives to its devices.
 
 Of two nodes whose rings differ, neither may remove its copy of a partition
 because of the other's. PROTOCOL.md, "Hand-offs".
@@ -20,8 +19,7 @@ _Value = TypeVar('_Value')
 
 
 def ownership(request: Request, swift_dir: str) -> Optional[Owns]:
-    """
-    Return what tells which partitions belong to devices of this node.
+    """Return what tells which partitions belong to devices of this node.
 
     It may read a ring: call it through a thread pool.
 
@@ -46,8 +44,7 @@ def ownership(request: Request, swift_dir: str) -> Optional[Owns]:
 
 def owned(request: Request, swift_dir: str, policy: int, device: str,
           found: Mapping[int, _Value]) -> Mapping[int, _Value]:
-    """
-    Leave out what does not belong to a device here, if that matters.
+    """Leave out what does not belong to a device here, if that matters.
 
     :param request: as for :func:`ownership`, like ``swift_dir``
     :param policy: index of the policy

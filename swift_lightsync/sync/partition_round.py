@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One partition in a replication pass: the shell around the engine's rounds.
+"""One partition in a replication pass: the shell around the engine's rounds.
 
 It knows the replica ring, the fingerprint and the statistics of its
 partition; the daemon knows the other nodes.
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 
 
 class PartitionRound(Round):
-    """
-    One partition's part in a replication pass.
+    """One partition's part in a replication pass.
 
     :param daemon: the replicator
     :param job: the job of the partition
@@ -86,8 +84,7 @@ class PartitionRound(Round):
                                           self.complete)
 
     def _hand_offs(self, mounted: int) -> Iterator[RingDevice]:
-        """
-        Yield the devices that can replace one that is not mounted.
+        """Yield the devices that can replace one that is not mounted.
 
         There are none if the operator is content with fewer replicas
         (handoff_delete).
@@ -97,8 +94,7 @@ class PartitionRound(Round):
         yield from self.policy.object_ring.get_more_nodes(self.partition)
 
     def relist(self) -> tuple[int, Fingerprint]:
-        """
-        List the suffixes of the partition anew.
+        """List the suffixes of the partition anew.
 
         :returns: how many had to be hashed, and the fingerprint then
         """

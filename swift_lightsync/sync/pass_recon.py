@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Records replication passes in the file ``lightsync.recon``.
+"""Records replication passes in the file ``lightsync.recon``.
 
 The replicator, or each of its workers, writes down how far the devices here
 agree with their neighbours. RECON.md has the format, and what each field
@@ -95,8 +94,7 @@ class _Comparison:
 
 
 class PassRecorder:
-    """
-    Writes ``lightsync.recon`` as the passes of a replicator go on.
+    """Writes ``lightsync.recon`` as the passes of a replicator go on.
 
     :param conf: a section: ``recon_cache_path`` is the directory of the file
     :param daemon: the replicator
@@ -126,8 +124,7 @@ class PassRecorder:
 
     def begin_pass(self, devices: Optional[Collection[str]],
                    partial: bool) -> None:
-        """
-        Begin to record a pass, unless it is a partial one.
+        """Begin to record a pass, unless it is a partial one.
 
         :param devices: names of the local devices that the pass goes over;
             None: all of them
@@ -157,8 +154,7 @@ class PassRecorder:
     def note_answer(self, policy: StoragePolicy, device: str,
                     node: RingDevice, partitions: Iterable[int],
                     told: Told) -> None:
-        """
-        Note the outcome of a sync message.
+        """Note the outcome of a sync message.
 
         :param policy: the StoragePolicy
         :param device: name of the local device
@@ -181,8 +177,7 @@ class PassRecorder:
 
     def note_settled(self, policy: StoragePolicy, device: str,
                      node: RingDevice, count: int) -> None:
-        """
-        Note that partitions are equal, which need not be told apart.
+        """Note that partitions are equal, which need not be told apart.
 
         :param policy: the StoragePolicy
         :param device: name of the local device
@@ -197,8 +192,7 @@ class PassRecorder:
 
     def note_exchange(self, job: Job, nodes: Iterable[RingDevice],
                       done: bool) -> None:
-        """
-        Note an exchange.
+        """Note an exchange.
 
         :param job: the job of the partition
         :param nodes: the devices it was with
@@ -231,8 +225,7 @@ class PassRecorder:
             self._dump({}, {})
 
     def end_pass(self, begin: float, messages: int = 0) -> None:
-        """
-        Record that the pass is over, and drop what is out of date.
+        """Record that the pass is over, and drop what is out of date.
 
         :param begin: when it began, Unix time
         :param messages: how many LIGHTSYNC requests it took

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Looks at many partitions for a peer, for as long as the peer may wait.
+"""Looks at many partitions for a peer, for as long as the peer may wait.
 
 What there was no time for is read on, so that it is known when the peer asks
 again. PROTOCOL.md, "Busy neighbours".
@@ -33,8 +32,7 @@ _Result = TypeVar('_Result')
 
 
 def patience_of(said: Optional[str]) -> float:
-    """
-    Return for how many seconds to look at partitions for a peer.
+    """Return for how many seconds to look at partitions for a peer.
 
     :param said: for how many it waits, as it says; None: it does not say
     """
@@ -45,8 +43,7 @@ def patience_of(said: Optional[str]) -> float:
 
 
 class PatientReads:
-    """
-    Reads that a peer waits for.
+    """Reads that a peer waits for.
 
     :param logger: where devices that cannot be read on are logged
     """
@@ -60,8 +57,7 @@ class PatientReads:
                 device: str, partitions: Iterable[_Partition],
                 deadline: float
                 ) -> tuple[dict[_Partition, _Result], list[_Partition]]:
-        """
-        Call a method with portions of partitions, off the hub.
+        """Call a method with portions of partitions, off the hub.
 
         :param method: a method of ``Fingerprints``
         :param device: name of the local device
@@ -82,8 +78,7 @@ class PatientReads:
 
     def read_on(self, method: Callable[..., Any], device: str,
                 partitions: Sequence[int], pace: float) -> int:
-        """
-        Call a method with partitions that there was no time for.
+        """Call a method with partitions that there was no time for.
 
         Of each device that is done for one peer at a time.
 

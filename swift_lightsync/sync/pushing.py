@@ -40,8 +40,7 @@ class _Argv(Exception):
 
 
 class PushingReplicator(replicator.ObjectReplicator):
-    """
-    Pushes as Swift does, but nothing to those who failed to take it.
+    """Pushes as Swift does, but nothing to those who failed to take it.
 
     :param conf: the ``[object-replicator]`` section
     :param logger: a logger, or None for one made from conf
@@ -87,8 +86,7 @@ class PushingReplicator(replicator.ObjectReplicator):
         return False
 
     def retry_pushes(self) -> None:
-        """
-        Have one push tried to each device whose pushes fail at once.
+        """Have one push tried to each device whose pushes fail at once.
 
         That costs nothing, and a disk that is back need not wait for ESI.
         """
@@ -99,8 +97,7 @@ class PushingReplicator(replicator.ObjectReplicator):
 
     def _note_push(self, node: RingDevice, done: bool, seconds: float,
                   timeout: float) -> None:
-        """
-        Note how a push to a device went, by rsync or ssync.
+        """Note how a push to a device went, by rsync or ssync.
 
         The object-server's answers say nothing about that, so it has keys of
         its own.
@@ -128,8 +125,7 @@ class PushingReplicator(replicator.ObjectReplicator):
 
     def rsync(self, node: RingDevice, job: Job,
               suffixes: Sequence[str]) -> tuple[bool, dict[str, Any]]:
-        """
-        Push suffixes by rsync, and note how that went.
+        """Push suffixes by rsync, and note how that went.
 
         Nothing is pushed to a device that has failed to take it.
         """
@@ -142,8 +138,7 @@ class PushingReplicator(replicator.ObjectReplicator):
         return done
 
     def rsync_noted(self, node: RingDevice, argv: Sequence[str]) -> int:
-        """
-        Run an rsync, and note how that went.
+        """Run an rsync, and note how that went.
 
         :param node: the device that it pushes to
         :param argv: the command
@@ -170,8 +165,7 @@ class PushingReplicator(replicator.ObjectReplicator):
 
     def rsync_argv(self, node: RingDevice, job: Job,
                    suffixes: Sequence[str]) -> Optional[list[str]]:
-        """
-        Return the command by which stock Swift would push suffixes.
+        """Return the command by which stock Swift would push suffixes.
 
         :param node: the device to push to
         :param job: the job of the partition

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The records of the file ``lightsync.recon``, which RECON.md describes.
+"""The records of the file ``lightsync.recon``, which RECON.md describes.
 
 They are read from files and from other nodes: whatever is not as described
 is refused, with the reason.
@@ -87,8 +86,7 @@ _N = TypeVar('_N', bound=_Named)
 
 
 def read(path: str) -> tuple[dict[str, PairRecord], dict[str, PassRecord]]:
-    """
-    Read a ``lightsync.recon``.
+    """Read a ``lightsync.recon``.
 
     :param path: path of the file
     :returns: the records of pairs and those of devices, by their names; none

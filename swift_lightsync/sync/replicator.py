@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The object replicator: Swift's own, with a sync round before each exchange.
+"""The object replicator: Swift's own, with a sync round before each exchange.
 
 Stock Swift compares each partition with all its replicas, suffix by suffix.
 Here :meth:`LightSyncReplicator.update` first goes round the replica ring
@@ -127,8 +126,7 @@ class LightSyncReplicator(HandOffReplicator):
                      override_partitions: Optional[Sequence[int]] = None,
                      override_policies: Optional[Sequence[int]] = None
                      ) -> SyncQueue[Job]:
-        """
-        Return the jobs of a pass that have something to do.
+        """Return the jobs of a pass that have something to do.
 
         They are made as Swift does it; then all partitions that belong here
         are checked with their neighbours, and those that agree are left out.
@@ -220,8 +218,7 @@ class LightSyncReplicator(HandOffReplicator):
         self.logger.update_stats('suffix.hashes', hashed)
 
     def update(self, job: Job) -> None:
-        """
-        Replicate a partition that belongs here.
+        """Replicate a partition that belongs here.
 
         This takes a sync round, or an exchange with all replicas if its turn
         has come.
@@ -246,8 +243,7 @@ class LightSyncReplicator(HandOffReplicator):
                 super().update(job)
 
     def exchange(self, job: Job, nodes: Iterable[RingDevice]) -> bool:
-        """
-        Compare a partition suffix by suffix with devices, and push what
+        """Compare a partition suffix by suffix with devices, and push what
         differs.
 
         This is what stock Swift does with all devices in each pass.

@@ -20,8 +20,7 @@ PREFIX, SUFFIX = 'lightsync-', '.list'
 
 
 def remove_lists(directory: str) -> None:
-    """
-    Remove the lists that replicators have left which were killed.
+    """Remove the lists that replicators have left which were killed.
 
     :param directory: where they are
     """
@@ -34,8 +33,7 @@ def remove_lists(directory: str) -> None:
 def push(daemon: 'LightSyncReplicator', node: RingDevice,
          jobs: Sequence[tuple[Job, Sequence[str]]],
          paths: Sequence[str]) -> bool:
-    """
-    Push files by one rsync, with the flags of stock Swift.
+    """Push files by one rsync, with the flags of stock Swift.
 
     :param daemon: the replicator
     :param node: the device to push to

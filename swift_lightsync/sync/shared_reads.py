@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Answers what a peer asks about all devices that two nodes share.
+"""Answers what a peer asks about all devices that two nodes share.
 
 What nobody changed since it was read is not read again. The devices are read
 side by side, and one that hangs is told apart: the peer shall hear of the
@@ -36,8 +35,7 @@ _Answer = tuple[Verdict, Sequence[int], Sequence[DeviceState]]
 
 
 class SharedReads:
-    """
-    Compares the roots of partitions of many devices.
+    """Compares the roots of partitions of many devices.
 
     :param reads: reads for a peer that waits
     :param prints: returns the fingerprints of a policy
@@ -59,8 +57,7 @@ class SharedReads:
         self._hanging: set[str] = set()
 
     def kept(self, message: Roots, patience: float) -> Optional[_Answer]:
-        """
-        Answer a question by the roots that are kept.
+        """Answer a question by the roots that are kept.
 
         :param message: the question
         :param patience: of the peer, seconds
@@ -85,8 +82,7 @@ class SharedReads:
 
     def answer(self, items: SharedSet, theirs: Sequence[str],
                patience: float, owns: Optional[Owns] = None) -> _Answer:
-        """
-        Answer a question by reading partitions; as :meth:`kept`.
+        """Answer a question by reading partitions; as :meth:`kept`.
 
         :param items: the partitions
         :param theirs: the roots of their slices
@@ -115,8 +111,7 @@ class SharedReads:
 
     def roots(self, items: SharedSet, patience: float, anew: bool = False
               ) -> tuple[dict[SharedItem, str], list[DeviceState]]:
-        """
-        Return what can be read within the time that a peer waits.
+        """Return what can be read within the time that a peer waits.
 
         :param items: the partitions
         :param patience: of the peer, seconds

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the replicator keeps of one pass for the next.
+"""What the replicator keeps of one pass for the next.
 
 A device whose partitions were all looked at is *known*: the passes that
 follow read its journal, put what changed into the trees, and ask each node
@@ -44,8 +43,7 @@ MESSAGES = 16
 
 
 class StandingSets:
-    """
-    The standing sets of a replicator, or of one of its workers.
+    """The standing sets of a replicator, or of one of its workers.
 
     :param daemon: the replicator
     :param writers: the mark of the journals' writers
@@ -77,8 +75,7 @@ class StandingSets:
 
     def begin(self, devices: Optional[Collection[str]],
               partial: bool) -> Optional[set[str]]:
-        """
-        Begin a pass.
+        """Begin a pass.
 
         :param devices: names of the local devices that it goes over; None:
             all of them
@@ -117,8 +114,7 @@ class StandingSets:
         return unknown
 
     def keep(self, jobs: Iterable[Job]) -> None:
-        """
-        Keep what the pass has found about the devices that it looked at.
+        """Keep what the pass has found about the devices that it looked at.
 
         :param jobs: all jobs of these devices
         """
@@ -127,8 +123,7 @@ class StandingSets:
         self.known.forget_fingerprints()
 
     def ask(self) -> list[Job]:
-        """
-        Compare what is known with the neighbours.
+        """Compare what is known with the neighbours.
 
         :returns: the jobs of the partitions that are left to the pass
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The partitions of the devices here, and the standing sets that they are in.
+"""The partitions of the devices here, and the standing sets that they are in.
 
 They are kept in arrays: some 70 bytes a partition. PROTOCOL.md, "What is kept
 between passes".
@@ -30,8 +29,7 @@ NOWHERE = -1
 
 
 class Partitions:
-    """
-    The partitions of one local device and policy.
+    """The partitions of one local device and policy.
 
     :param found: of each partition its root, 32 hex digits, and its first
         neighbour, if it has one
@@ -80,8 +78,7 @@ class Partitions:
 
 @dataclass
 class Pair:
-    """
-    The partitions of a set that a local device shares with one neighbour.
+    """The partitions of a set that a local device shares with one neighbour.
 
     :param local: the policy and the local device
     :param node: the neighbour
@@ -94,8 +91,7 @@ class Pair:
 
 @dataclass
 class Standing:
-    """
-    A standing set.
+    """A standing set.
 
     :param where: the node
     :param items: the set
@@ -114,8 +110,7 @@ _Owner = tuple[Local, int]
 
 def standing_sets(all_partitions: Mapping[Local, Partitions],
                   limit: int) -> list[Standing]:
-    """
-    Put partitions into standing sets.
+    """Put partitions into standing sets.
 
     :param all_partitions: the partitions of all local devices; they are told
         where they are

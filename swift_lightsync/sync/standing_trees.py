@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The trees of the standing sets that peers ask this object-server about.
+"""The trees of the standing sets that peers ask this object-server about.
 
 They answer a question without looking at partitions that nobody changed.
 PROTOCOL.md, "What is kept between passes".
@@ -36,8 +35,7 @@ LOCK_TIMEOUT = 1
 
 
 class Tree:
-    """
-    A standing set, and the roots of its partitions.
+    """A standing set, and the roots of its partitions.
 
     :param items: the set
     """
@@ -53,8 +51,7 @@ class Tree:
 
 
 class StandingTrees:
-    """
-    Answers questions about standing sets.
+    """Answers questions about standing sets.
 
     Its methods block, and only one runs at a time: call them in threads.
 
@@ -84,8 +81,7 @@ class StandingTrees:
                 self._lock.release()
 
     def devices(self, digest: bytes, count: int) -> Sequence[str]:
-        """
-        Return the devices of a set; none if there is no tree of it.
+        """Return the devices of a set; none if there is no tree of it.
 
         :param digest: of the set
         :param count: how many partitions it is said to have
@@ -96,8 +92,7 @@ class StandingTrees:
 
     def differing(self, digest: bytes,
                   theirs: Sequence[str]) -> Optional[list[int]]:
-        """
-        Compare the slices of a standing set.
+        """Compare the slices of a standing set.
 
         :param digest: of the set
         :param theirs: the roots of its slices, as asked
@@ -120,8 +115,7 @@ class StandingTrees:
 
     def differing_items(self, items: SharedSet,
                         theirs: Sequence[str]) -> Optional[list[int]]:
-        """
-        Compare partitions one by one, all of which are in some tree.
+        """Compare partitions one by one, all of which are in some tree.
 
         :param items: the partitions
         :param theirs: their roots, as of slices of one
@@ -160,8 +154,7 @@ class StandingTrees:
         return None
 
     def begin(self, items: SharedSet) -> Optional[Tree]:
-        """
-        Begin to keep a tree, before its roots are read.
+        """Begin to keep a tree, before its roots are read.
 
         :param items: the set
         :returns: the tree, for :meth:`keep`; None if none is to be kept
@@ -188,8 +181,7 @@ class StandingTrees:
 
     def keep(self, tree: Tree, items: SharedSet,
              roots: Mapping[SharedItem, str]) -> None:
-        """
-        Keep the roots that were read after :meth:`begin`.
+        """Keep the roots that were read after :meth:`begin`.
 
         :param tree: what that returned
         :param items: the set
@@ -202,8 +194,7 @@ class StandingTrees:
                                       for item in items)
 
     def _look(self, devices: Sequence[str]) -> bool:
-        """
-        Take note of what changed on devices.
+        """Take note of what changed on devices.
 
         :returns: False if that is not known of one of them
         """

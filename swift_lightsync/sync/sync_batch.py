@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Plays the rounds of many partitions together.
+"""Plays the rounds of many partitions together.
 
 What is asked and exchanged in which order is the engine's
 (``core/engine/playing``). PROTOCOL.md, "Batches".
@@ -32,8 +31,7 @@ _Local = tuple[StoragePolicy, str]
 
 
 class SyncBatch:
-    """
-    Plays the rounds of partitions, as far as they can be played together.
+    """Plays the rounds of partitions, as far as they can be played together.
 
     :param daemon: the replicator
     :param jobs: jobs of partitions that belong here, none of a hand-off
@@ -53,8 +51,7 @@ class SyncBatch:
         self.counted = counted
 
     def run(self) -> dict[JobKey, Optional[PartitionRound]]:
-        """
-        Check all partitions with their neighbours, and exchange those that
+        """Check all partitions with their neighbours, and exchange those that
         differ, as far as that can be done together.
 
         :returns: the round of each partition that has something left to do;
@@ -71,8 +68,7 @@ class SyncBatch:
                 if not each or each.pending}
 
     def play(self) -> dict[_Local, dict[str, Any]]:
-        """
-        Play the rounds.
+        """Play the rounds.
 
         :returns: all of them, by policy and device, and partition; None for
             a partition whose fingerprint could not be taken

@@ -57,8 +57,7 @@ IDLE_DIGITS = 10
 
 
 class SyncClient:
-    """
-    Sends sync messages to the replication ports of object-servers.
+    """Sends sync messages to the replication ports of object-servers.
 
     :param conn_timeout: seconds a connection may take
     :param http_timeout: seconds an answer may take: the peer may have
@@ -75,8 +74,7 @@ class SyncClient:
     def ask(self, sender: Optional[DeviceTuple], node: RingDevice,
             policy: StoragePolicy, roots: Mapping[int, str],
             hand_offs: bool = False) -> Told:
-        """
-        Compare the roots of partitions with those of a device.
+        """Compare the roots of partitions with those of a device.
 
         :param sender: the local device, if the ring names it
         :param node: the device to ask
@@ -117,8 +115,7 @@ class SyncClient:
     def _differing(self, node: RingDevice, asked: Ask,
                    headers: Mapping[str, object]
                    ) -> tuple[list[int], Optional[int]]:
-        """
-        Ask one question of a comparison.
+        """Ask one question of a comparison.
 
         :returns: the answer of ``comparison.differing_slices``, and the
             seconds since the device's rounds were played
@@ -139,8 +136,7 @@ class SyncClient:
     def ask_shared(self, sender: Optional[NodeTuple], node: RingDevice,
                    roots: Mapping[SharedItem, str],
                    hand_offs: bool = False) -> SharedTold:
-        """
-        Compare the roots of partitions with those of a node's devices.
+        """Compare the roots of partitions with those of a node's devices.
 
         :param sender: the local node, if the ring names it
         :param node: any device of the node
@@ -156,8 +152,7 @@ class SyncClient:
 
     def ask_standing(self, sender: Optional[NodeTuple], node: RingDevice,
                      items: CompactSet, tree: RootTree) -> SharedTold:
-        """
-        Compare a standing set; as :meth:`ask_shared`.
+        """Compare a standing set; as :meth:`ask_shared`.
 
         :param items: the set
         :param tree: the roots of its partitions
@@ -197,8 +192,7 @@ class SyncClient:
     def suffix_hashes(self, node: RingDevice, policy: StoragePolicy,
                       partitions: Collection[int], hand_offs: bool = False
                       ) -> dict[int, dict[str, str]]:
-        """
-        Ask a device for the suffix hashes of partitions.
+        """Ask a device for the suffix hashes of partitions.
 
         :param node: the device to ask
         :param policy: the StoragePolicy of the partitions
@@ -217,8 +211,7 @@ class SyncClient:
     def missing(self, node: RingDevice, policy: StoragePolicy,
                 offer: Mapping[int, Sequence[bytes]]
                 ) -> missing_message.Wanted:
-        """
-        Offer objects to a device.
+        """Offer objects to a device.
 
         :param node: the device
         :param policy: the StoragePolicy of the partitions
@@ -232,8 +225,7 @@ class SyncClient:
 
     def rehash(self, node: RingDevice, policy: StoragePolicy,
                suffixes: Mapping[int, Iterable[str]]) -> None:
-        """
-        Have a device hash suffixes anew, which rsync wrote to unnoticed.
+        """Have a device hash suffixes anew, which rsync wrote to unnoticed.
 
         :param node: the device
         :param policy: the StoragePolicy of the partitions
@@ -245,8 +237,7 @@ class SyncClient:
                      HTTP_NO_CONTENT)
 
     def notify(self, node: RingDevice, data: bytes) -> None:
-        """
-        Send a notice to a node.
+        """Send a notice to a node.
 
         :param node: any device of the node
         :param data: the bytes of the notice

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The verb LIGHTSYNC: the object-server's side of sync messages.
+"""The verb LIGHTSYNC: the object-server's side of sync messages.
 
 LightSync §5.2-5.3. ``LIGHTSYNC /<device>/roots`` carries the roots of slices
 of a set of partitions; the reply names the slices whose root differs here.
@@ -123,8 +122,7 @@ class LightSyncVerb(ObjectController):
     @replication
     @timing_stats(sample_rate=0.1)
     def LIGHTSYNC(self, request: Request) -> Response:
-        """
-        Answer what a peer asks about partitions of a local device, or take
+        """Answer what a peer asks about partitions of a local device, or take
         a notice.
 
         :param request: its path names the device, and what is sent, which is
@@ -271,8 +269,7 @@ class LightSyncVerb(ObjectController):
     @contextlib.contextmanager
     def _admitted(self, request: Request,
                   most: int = sync_message.MAX_BYTES) -> Iterator[bytes]:
-        """
-        Take a message in once it is admitted, which lasts for the context.
+        """Take a message in once it is admitted, which lasts for the context.
 
         :param request: the message
         :param most: bytes that it may have

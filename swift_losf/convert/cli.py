@@ -50,8 +50,7 @@ def _is_served(layout):
 
 @contextmanager
 def index_server(layout, options, part_power):
-    """
-    Have an index server for a device and policy: the one that runs, or one.
+    """Have an index server for a device and policy: the one that runs, or one.
 
     :param layout: a Layout
     :param options: LosfOptions
@@ -111,8 +110,7 @@ def _require_user(layout):
 
 
 def run(args):
-    """
-    Convert, and return the exit status.
+    """Convert, and return the exit status.
 
     :param args: of the command line
     :raises UsageError: if it cannot be done
@@ -176,8 +174,7 @@ def make_parser():
 
 
 def main(argv=None):
-    """
-    Run the console script swift-losf-convert.
+    """Run the console script swift-losf-convert.
 
     :returns: the exit status
     """

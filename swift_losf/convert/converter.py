@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Copies what a device has of a policy from one side to the other.
+"""Copies what a device has of a policy from one side to the other.
 
 1. ``copy``: while the daemons use the one side, the other is made equal to it:
    what it lacks is copied, what the source has no longer is removed.
@@ -27,8 +26,7 @@ WORKERS = 64
 
 @dataclass
 class Tally:
-    """
-    What a run has done.
+    """What a run has done.
 
     :param copied: files
     :param bytes: of their data
@@ -44,8 +42,7 @@ class Tally:
 
 
 class Converter:
-    """
-    Copies from one Side to another.
+    """Copies from one Side to another.
 
     :param source: the Side that is copied from
     :param target: the other one
@@ -159,8 +156,7 @@ class Converter:
             self._join()
 
     def _join(self) -> None:
-        """
-        Wait for what is under way.
+        """Wait for what is under way.
 
         :raises OSError: if a disk is full, or fails
         :raises DiskFileDeviceUnavailable: if an index cannot be asked

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Makes the files of many threads durable at once: one syncfs(2) serves all who
-have asked before it began.
+"""Makes the files of many threads durable at once: one syncfs(2) serves all
+who have asked before it began.
 """
 
 import ctypes
@@ -13,8 +12,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def syncfs(fd: int) -> None:
-    """
-    Make all durable that was written to a filesystem.
+    """Make all durable that was written to a filesystem.
 
     :param fd: of something that is open there; an error that came since it
         was opened, and that it was not told of yet, is raised
@@ -26,8 +24,7 @@ def syncfs(fd: int) -> None:
 
 
 class GroupSync:
-    """
-    Shares syncs of a filesystem among threads.
+    """Shares syncs of a filesystem among threads.
 
     :param path: of a directory there
     """
@@ -44,8 +41,7 @@ class GroupSync:
         os.close(self._fd)
 
     def sync(self) -> None:
-        """
-        Return when all that the caller has written is durable.
+        """Return when all that the caller has written is durable.
 
         :raises OSError: if the filesystem could not write something
         """

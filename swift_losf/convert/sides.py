@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The two ways in which a device keeps the files of objects of a policy.
+"""The two ways in which a device keeps the files of objects of a policy.
 
 Both list them by partition and hash, read, write and remove them. A file that
 is written is durable, and was read again and compared, before it is there
@@ -38,8 +37,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """
-    A file that is open.
+    """A file that is open.
 
     :param read: a function of an offset and a length, as os.pread
     :param size: bytes of its data
@@ -57,8 +55,7 @@ class Source:
             yield self.read(offset, min(CHUNK, self.size - offset))
 
     def require_same(self, other: 'Source') -> None:
-        """
-        Compare with a copy, byte for byte.
+        """Compare with a copy, byte for byte.
 
         :raises NotCopied: if they differ
         """
@@ -69,8 +66,7 @@ class Source:
 
 
 class Side:
-    """
-    The files of one device and policy.
+    """The files of one device and policy.
 
     :param layout: a Layout
     """
@@ -91,8 +87,7 @@ class Side:
         raise NotImplementedError
 
     def open(self, where: ObjectPath) -> Any:
-        """
-        Return a context manager that opens a file: a Source.
+        """Return a context manager that opens a file: a Source.
 
         :raises FileNotFoundError: if it is gone
         :raises Damaged: if it cannot be read
@@ -100,8 +95,7 @@ class Side:
         raise NotImplementedError
 
     def require_room(self) -> None:
-        """
-        Check that there is more than what is kept for deletes.
+        """Check that there is more than what is kept for deletes.
 
         :raises OSError: ENOSPC if there is not
         """
@@ -109,8 +103,7 @@ class Side:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def write(self, where: ObjectPath, source: Source) -> None:
-        """
-        Write a file, durably, and compare it with what it is copied from.
+        """Write a file, durably, and compare it with what it is copied from.
 
         :raises NotCopied: if it cannot be read again as it was
         """
@@ -220,8 +213,7 @@ def _source(fd: int) -> Source:
 
 
 class Volumes(Side):
-    """
-    Records of volumes.
+    """Records of volumes.
 
     :param store: a Store
     """

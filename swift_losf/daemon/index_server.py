@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The index server of one device and storage policy.
+"""The index server of one device and storage policy.
 
     python -m swift_losf.daemon.index_server \
         --device-path /srv/node/d1 --policy 0
@@ -57,8 +56,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """
-    The times and sizes that an index server goes by.
+    """The times and sizes that an index server goes by.
 
     :param sweep_interval: seconds between two rounds of the sweeper
     :param sync_interval: seconds after which what has been written is made
@@ -76,8 +74,7 @@ class Options:
     part_power: Optional[int] = None
 
     def compaction(self, disk):
-        """
-        Return the Compaction that a Compactor goes by.
+        """Return the Compaction that a Compactor goes by.
 
         :param disk: a path on it
         """
@@ -91,8 +88,7 @@ class Options:
 
 
 class IndexServer:
-    """
-    Serves the index of one device and storage policy.
+    """Serves the index of one device and storage policy.
 
     :param layout: a Layout
     :param options: Options
@@ -118,8 +114,7 @@ class IndexServer:
                 self.stop, ()))
 
     def fail(self, error):
-        """
-        Make run() return, since the index cannot go on.
+        """Make run() return, since the index cannot go on.
 
         :param error: the exception
         """
@@ -127,8 +122,7 @@ class IndexServer:
         self._stop.set()
 
     def run(self):
-        """
-        Recover, then serve until stop() or fail().
+        """Recover, then serve until stop() or fail().
 
         :returns: whether all went well
         :raises ServerError: if it cannot be started
@@ -197,8 +191,7 @@ class IndexServer:
                 return
 
     def _tend(self, index, lock):
-        """
-        Tend the ballasts and the directories of partitions, and sync the
+        """Tend the ballasts and the directories of partitions, and sync the
         index, until stop() or an unmount.
         """
         interval = self.options.sync_interval

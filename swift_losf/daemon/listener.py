@@ -52,8 +52,7 @@ def _listen(layout):
 
 @contextlib.contextmanager
 def listening(layout, service):
-    """
-    Serve on the socket, which only its owner may use.
+    """Serve on the socket, which only its owner may use.
 
     REQUIRES: index.lock; so a socket that exists is left from a server that
     was killed.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One index server, as the manager knows it: it is told the part power of the
+"""One index server, as the manager knows it: it is told the part power of the
 ring, and looked at for recon.
 """
 
@@ -21,8 +20,7 @@ def free_percent(layout):
 
 
 class ManagedServer:
-    """
-    A server that is supervised, and the client that asks it.
+    """A server that is supervised, and the client that asks it.
 
     :param layout: its Layout
     :param supervised: a Supervised
@@ -42,8 +40,7 @@ class ManagedServer:
         return self.supervised.state is State.RUNNING
 
     def tell(self, part_power):
-        """
-        Have it go by the part power of the ring, if it does not yet.
+        """Have it go by the part power of the ring, if it does not yet.
 
         No server is started anew for that: those of all nodes would be, at
         about the same time.
@@ -63,8 +60,7 @@ class ManagedServer:
             self._told = None
 
     def observe(self, count):
-        """
-        Return what recon is told of it, a dict.
+        """Return what recon is told of it, a dict.
 
         :param count: called with its statistics, if it answers
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The manager of the index servers: ``swift-init object-losf start``.
+"""The manager of the index servers: ``swift-init object-losf start``.
 
 It runs one index server for each local device and policy that keeps its
 objects in volumes, for as long as the device is mounted and in the ring. A
@@ -64,8 +63,7 @@ TICK = 0.5
 
 
 def kv_policies(policies):
-    """
-    Return the policies that keep their objects in volumes, a list.
+    """Return the policies that keep their objects in volumes, a list.
 
     :param policies: StoragePolicies
     """
@@ -75,8 +73,7 @@ def kv_policies(policies):
 
 
 class IndexServerManager(Daemon):
-    """
-    Runs one index server for each device and policy of this node.
+    """Runs one index server for each device and policy of this node.
 
     :param conf: of the section object-losf, a dict
     :param logger: Swift's; made if it is None

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The paste filter ``egg:swift-lightsync#losf-recon`` of object-servers.
+"""The paste filter ``egg:swift-lightsync#losf-recon`` of object-servers.
 
 It replaces Swift's recon filter. With it, ``swift-recon -q`` also counts the
 files in quarantine of the policies that keep objects in volumes, which are in

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-swift-losf-status: tells whether the index servers of a node are healthy.
+"""swift-losf-status: tells whether the index servers of a node are healthy.
 
 For Nagios and the like, and for operators: it asks the index server of each
 device of this node, and tells what it found as text or as JSON. The first line
@@ -55,8 +54,7 @@ class State(enum.Enum):
 
 @dataclass(frozen=True)
 class Limits:
-    """
-    The values from which on something is a problem.
+    """The values from which on something is a problem.
 
     :param warning_free: percent of a filesystem; a warning if less is free
     :param critical_free: the same, critical
@@ -69,8 +67,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Seen:
-    """
-    One index server, as it was found.
+    """One index server, as it was found.
 
     :param device: its name
     :param policy: index of the storage policy
@@ -143,8 +140,7 @@ class _Problems:
 
 
 def look(key, layout, is_there, timeout):
-    """
-    Ask one index server how it is.
+    """Ask one index server how it is.
 
     :param key: a ServerKey
     :param layout: its Layout
@@ -168,8 +164,7 @@ def look(key, layout, is_there, timeout):
 
 
 def look_at_all(conf):
-    """
-    Ask all index servers of this node how they are.
+    """Ask all index servers of this node how they are.
 
     :param conf: of the section object-losf, a dict
     :returns: a list of Seen, by device and policy
@@ -195,8 +190,7 @@ def look_at_all(conf):
 
 
 def judge(found, limits):
-    """
-    Sum up what the index servers have said.
+    """Sum up what the index servers have said.
 
     :param found: a list of Seen
     :returns: (the worst Severity, a dict with all for JSON, lines of text)
@@ -246,8 +240,7 @@ def _parser():
 
 
 def main(argv=None):
-    """
-    Run the console script swift-losf-status.
+    """Run the console script swift-losf-status.
 
     :returns: the exit status
     """

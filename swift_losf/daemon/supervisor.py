@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One index server as a child process: started, watched, stopped.
+"""One index server as a child process: started, watched, stopped.
 
 A server that dies is started again after a delay that doubles each time, until
 it has lived for longer than that. It gets SIGTERM when its parent dies, so
@@ -52,8 +51,7 @@ def _die_with(parent):
 
 
 class Supervised:
-    """
-    One index server as a child process.
+    """One index server as a child process.
 
     :param name: for the log and statsd
     :param argv: the command line of the server
@@ -81,8 +79,7 @@ class Supervised:
         return self._process.pid if self._process else None
 
     def tend(self, presence, now):
-        """
-        Start, stop or restart the server if it is time to. Call this often.
+        """Start, stop or restart the server if it is time to. Call this often.
 
         :param presence: of the device, as Devices.presence says
         :param now: seconds of a monotonic clock
@@ -178,8 +175,7 @@ class Supervised:
 
 def command(layout, options, compact_options, max_volume_size, mount_check,
             part_power):
-    """
-    Return the command line of an index server.
+    """Return the command line of an index server.
 
     :param layout: of the device and policy
     :param options: ManagerOptions

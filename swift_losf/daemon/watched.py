@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-LOSF as ``swift-lightsync-health`` sees it: what the manager of the index
+"""LOSF as ``swift-lightsync-health`` sees it: what the manager of the index
 servers reported last. OPERATING.md, "What to watch".
 """
 
@@ -75,8 +74,7 @@ class IndexServer(Record):
 
 @dataclass(frozen=True)
 class NodeIndexes(Record):
-    """
-    What a node answers.
+    """What a node answers.
 
     :param time: its clock, Unix time
     :param source: the directory of its recon file
@@ -96,8 +94,7 @@ class _Reported(Record):
 
 
 def routes(conf: Mapping[str, Any]) -> Routes:
-    """
-    Return what a node answers.
+    """Return what a node answers.
 
     :param conf: ``recon_cache_path``
     """

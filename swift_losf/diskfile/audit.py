@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The auditor's walk over the volumes of a device.
+"""The auditor's walk over the volumes of a device.
 
 Only the index says which hashes there are, so a hash whose record is damaged
 is visited like any other. Records that stand together are read into the page
@@ -32,8 +31,7 @@ PIECE = 2 ** 20
 
 
 class VolumeAuditLocation(AuditLocation):
-    """
-    An AuditLocation of an object whose files are known.
+    """An AuditLocation of an object whose files are known.
 
     :param files: a dict of names to Locations
     """
@@ -60,8 +58,7 @@ def _read_ahead(path, ranges):
 
 
 class Walk:
-    """
-    Walks over all hashes in the index of one device and policy.
+    """Walks over all hashes in the index of one device and policy.
 
     What is written meanwhile may be left to the next walk.
 
@@ -79,8 +76,7 @@ class Walk:
         self._most = most
 
     def locations(self, device, policy):
-        """
-        Walk through the objects of a device.
+        """Walk through the objects of a device.
 
         :param device: its name
         :param policy: the storage policy

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Orders the hashes of an audit by where their records are.
+"""Orders the hashes of an audit by where their records are.
 
 A device is walked in one pass over its volumes, so that it reads them from
 their beginning to their end, but the index has its entries by hash. So the
@@ -39,8 +38,7 @@ _LEFT = re.compile(r'(v[0-9]{10})(?:\+([0-9]{1,19}))?\Z')
 
 @dataclass(frozen=True)
 class HashFiles:
-    """
-    A hash and its files.
+    """A hash and its files.
 
     :param partition: a number
     :param hash: 16 bytes
@@ -78,8 +76,7 @@ class HashFiles:
 
 
 class Nearest:
-    """
-    Keeps those hashes, of all it is given, that stand first.
+    """Keeps those hashes, of all it is given, that stand first.
 
     :param end: (volume, offset): where no hash stands that is wanted
     :param most: hashes that are kept at most
@@ -91,8 +88,7 @@ class Nearest:
         self._packed = []
 
     def add(self, page):
-        """
-        Take in hashes; when they become too many, the end comes nearer.
+        """Take in hashes; when they become too many, the end comes nearer.
 
         :param page: an iterable of what HashFiles is made of
         """
@@ -113,8 +109,7 @@ class Nearest:
 
 
 def first_end(volumes, first, end, most=MOST):
-    """
-    Return a place up to which at most so many hashes stand.
+    """Return a place up to which at most so many hashes stand.
 
     It follows from the files that the index counts in each volume.
 
@@ -134,8 +129,7 @@ def first_end(volumes, first, end, most=MOST):
 
 @dataclass(frozen=True)
 class Stretch:
-    """
-    Hashes that stand one after the other in a volume.
+    """Hashes that stand one after the other in a volume.
 
     :param hashes: a tuple of HashFiles
     :param ranges: what is read of them: a tuple of (offset, length)
@@ -171,8 +165,7 @@ def _joined(ranges):
 
 
 def stretches(hashes, all_data):
-    """
-    Group hashes whose records are worth reading at once.
+    """Group hashes whose records are worth reading at once.
 
     :param hashes: an iterable of HashFiles, in the order of their places
     :param all_data: whether data is read too that is not read to open it
@@ -196,8 +189,7 @@ def stretches(hashes, all_data):
 
 
 def format_left(numbers, spot):
-    """
-    Return what is left of a walk, for the file that survives a restart.
+    """Return what is left of a walk, for the file that survives a restart.
 
     :param numbers: of the volumes, ascending
     :param spot: (volume, offset) of what comes next
@@ -210,8 +202,7 @@ def format_left(numbers, spot):
 
 
 def parse_left(left):
-    """
-    Read where an audit has to go on.
+    """Read where an audit has to go on.
 
     :param left: what is in the file, or whatever else there was
     :returns: a list of (volume, offset), where to go on; None if it is not

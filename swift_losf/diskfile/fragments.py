@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Swift's diskfile for fragments of erasure coding that are in volumes.
+"""Swift's diskfile for fragments of erasure coding that are in volumes.
 
 Swift's own classes decide which fragments make up an object, and what becomes
 of the others; what they ask of a file system is answered as for whole objects

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Answers from memory what several calls of Swift's ask of the same files.
+"""Answers from memory what several calls of Swift's ask of the same files.
 
 Each class here is an ObjectFiles that has asked the index once. A manager
 that has one in the place of its own (:meth:`KVManager.with_files`) is made for
@@ -19,8 +18,7 @@ _Find = Callable[[str], Tuple[Store, ObjectPath]]
 
 
 class ListedSuffix(ObjectFiles):
-    """
-    The files of one suffix, as they were listed.
+    """The files of one suffix, as they were listed.
 
     The files of each hash are told once from the listing, and asked for
     afterwards.
@@ -60,8 +58,7 @@ class ListedSuffix(ObjectFiles):
 
 
 class OneObject(ObjectFiles):
-    """
-    The files of one hash, and where they were when they were listed.
+    """The files of one hash, and where they were when they were listed.
 
     :param find: of an ObjectFiles
     :param path: of the hash directory

@@ -100,8 +100,7 @@ class KVWriter(diskfile.BaseDiskFileWriter):
                                       self._datadir)
 
     def _superseded(self, name):
-        """
-        Return the names of files that a new one makes obsolete.
+        """Return the names of files that a new one makes obsolete.
 
         They are taken out together with its entry. What comes in between is
         left to the cleanup, as is all that is not known without a call.
@@ -187,8 +186,7 @@ class KVFile(diskfile.BaseDiskFile):
             self._manager = manager
 
     def require_current(self, path):
-        """
-        Ask the index whether a file is what it was when it was listed.
+        """Ask the index whether a file is what it was when it was listed.
 
         :param path: of the file
         :raises Superseded: if not

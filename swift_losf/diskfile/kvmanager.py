@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The manager of diskfiles whose files are in volumes.
+"""The manager of diskfiles whose files are in volumes.
 
 It answers what concerns whole suffixes, partitions and devices, and refuses
 what volumes cannot do. What Swift asks of single files and directories goes
@@ -40,8 +39,7 @@ PART_POWER_INTERVAL = 0.2
 
 
 class KVManager(diskfile.BaseDiskFileManager):
-    """
-    Manages replicated objects and fragments alike.
+    """Manages replicated objects and fragments alike.
 
     :param conf: the configuration section of the daemon, a dict
     :param logger: a logger
@@ -72,8 +70,7 @@ class KVManager(diskfile.BaseDiskFileManager):
         self._has_watchers = bool(list_from_csv(conf.get('watchers', '')))
 
     def store(self, device_path, policy_index):
-        """
-        Return the Store of a device and a storage policy.
+        """Return the Store of a device and a storage policy.
 
         :param device_path: where the device is mounted
         :param policy_index: of the storage policy, a number
@@ -91,8 +88,7 @@ class KVManager(diskfile.BaseDiskFileManager):
         return self._stores[key]
 
     def find(self, path):
-        """
-        Return the Store that has a path, and the ObjectPath.
+        """Return the Store that has a path, and the ObjectPath.
 
         :param path: of a partition, or below one
         :raises ValueError: if it is no such path
@@ -101,8 +97,7 @@ class KVManager(diskfile.BaseDiskFileManager):
         return self.store(where.device_path, where.policy_index), where
 
     def with_files(self, files):
-        """
-        Return a manager like this one that has other files.
+        """Return a manager like this one that has other files.
 
         What Swift's own methods ask while they carry out one operation, they
         ask of the manager that they belong to: so it is answered by the files
@@ -115,8 +110,7 @@ class KVManager(diskfile.BaseDiskFileManager):
         return view
 
     def of_object(self, path, files=None):
-        """
-        Return a manager that asks once where the files of an object are.
+        """Return a manager that asks once where the files of an object are.
 
         :param path: of the hash directory
         :param files: a dict of their names to Locations, if they are known
@@ -173,8 +167,7 @@ class KVManager(diskfile.BaseDiskFileManager):
                                   skip_rehash)
 
     def _require_part_power(self, device, policy):
-        """
-        Wait until partitions are those of a ring that has been increased.
+        """Wait until partitions are those of a ring that has been increased.
 
         swift-object-relinker hashes each partition when it cleans up: so it
         fails if an index still goes by the part power before.

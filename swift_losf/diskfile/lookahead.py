@@ -9,8 +9,7 @@ MAX_LIMIT = 4096
 
 
 class Lookahead:
-    """
-    Lists suffixes that are asked for in their order.
+    """Lists suffixes that are asked for in their order.
 
     The first is listed alone; the more follow, the more are listed at a time.
     A listing may be as old as the Lookahead, but no older. A suffix that is
@@ -29,8 +28,7 @@ class Lookahead:
         self._first = self._end = 0
 
     def files(self, suffix):
-        """
-        Return the files of a suffix: a dict of hash to file names.
+        """Return the files of a suffix: a dict of hash to file names.
 
         :param suffix: three hexadecimal digits
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Lists, opens, reads and removes the files of objects that are in volumes.
+"""Lists, opens, reads and removes the files of objects that are in volumes.
 
 Swift's own classes decide which files make up an object, which of them are
 obsolete, and what the suffix hashes are. Here is only what they ask of a file
@@ -44,8 +43,7 @@ def _unreadable(path: str, reason: object) -> OSError:
 
 
 class ObjectFiles:
-    """
-    The files below the partitions of a node's devices.
+    """The files below the partitions of a node's devices.
 
     :param find: a function of a path of a partition, or of a path below one,
         that returns the Store that has it and its ObjectPath; it raises
@@ -85,8 +83,7 @@ class ObjectFiles:
         return dict(store.list_hash(where.partition, where.object_hash))
 
     def locate(self, path: str) -> Optional[Location]:
-        """
-        Ask the index where a file is now.
+        """Ask the index where a file is now.
 
         :param path: of the file
         :returns: the Location of its record, or None
@@ -94,8 +91,7 @@ class ObjectFiles:
         return self._locate(*self.find(path))
 
     def remove_dir(self, path: str) -> None:
-        """
-        Check that a directory is empty: then it does not exist any more.
+        """Check that a directory is empty: then it does not exist any more.
 
         :raises OSError: ENOTEMPTY if a suffix still has files
         """
@@ -113,8 +109,7 @@ class ObjectFiles:
         self.note_removal()
 
     def rename_file(self, source: str, target: str) -> None:
-        """
-        Give a fragment the name by which it is durable.
+        """Give a fragment the name by which it is durable.
 
         :raises FileNotFoundError: if it does not exist any more
         """
@@ -125,8 +120,7 @@ class ObjectFiles:
         """Note that files were removed, maybe of a suffix that is known."""
 
     def is_file_older(self, path: str, age: float) -> bool:
-        """
-        Return whether a file was written more than age seconds ago.
+        """Return whether a file was written more than age seconds ago.
 
         Nobody waits for one that is damaged.
         """
@@ -143,8 +137,7 @@ class ObjectFiles:
         return time.time() - written / 1e9 > age
 
     def open_data_file(self, path: str) -> VFileReader:
-        """
-        Open a data file.
+        """Open a data file.
 
         :raises FileNotFoundError: if the index does not have it
         :raises OSError: EUCLEAN if the file is to be put into quarantine
@@ -154,8 +147,7 @@ class ObjectFiles:
         return self._at_location(store, where, path, store.open)
 
     def read_file_metadata(self, source: Any) -> Dict[str, Any]:
-        """
-        Return the metadata of a file.
+        """Return the metadata of a file.
 
         :param source: its path, or a VFileReader that is open
         :raises DiskFileStateChanged: if the file does not exist any more
@@ -176,8 +168,7 @@ class ObjectFiles:
 
     def _at_location(self, store: Store, where: ObjectPath, path: str,
                      method: Callable[[ObjectPath, Location], _T]) -> _T:
-        """
-        Call a method of the store with the location of a file.
+        """Call a method of the store with the location of a file.
 
         This is where it is known to have been, or, if it is no longer there,
         where it is now.

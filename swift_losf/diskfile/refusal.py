@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Ends a daemon that must not touch objects: with one line, and not with 0.
+"""Ends a daemon that must not touch objects: with one line, and not with 0.
 
 An exception would not do: an auditor forks a child for each pass, logs what
 the child raises, and begins again.
@@ -12,8 +11,7 @@ from typing import Any, NoReturn
 
 
 def refuse(logger: Any, reason: str) -> NoReturn:
-    """
-    End this process, and the one that it is a fork of.
+    """End this process, and the one that it is a fork of.
 
     :param logger: a logger
     :param reason: a line that says what to do

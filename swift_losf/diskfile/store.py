@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What one device holds for one storage policy: its index and its volumes.
+"""What one device holds for one storage policy: its index and its volumes.
 
 Hashes are hex digits here, and suffixes their last three, as in Swift's paths.
 """
@@ -27,8 +26,7 @@ def _suffix(number):
 
 
 class Store:
-    """
-    The index and the volumes of one device and storage policy.
+    """The index and the volumes of one device and storage policy.
 
     :param layout: a :class:`Layout`
     :param options: a :class:`LosfOptions`
@@ -59,8 +57,7 @@ class Store:
             yield object_hash.hex(), names
 
     def list_onward(self, partition, suffix, limit):
-        """
-        List the suffixes from one on, up to a number of hashes.
+        """List the suffixes from one on, up to a number of hashes.
 
         :returns: (a dict of suffixes to dicts of hashes to file names, the
             suffix behind those that are complete: maybe the first)
@@ -96,8 +93,7 @@ class Store:
         return self.index.list_hash(partition, bytes.fromhex(object_hash))
 
     def open(self, where, location):
-        """
-        Open a data file.
+        """Open a data file.
 
         :param where: the ObjectPath of a data file
         :param location: where the index says that it is
@@ -109,8 +105,7 @@ class Store:
                                 bytes.fromhex(where.object_hash), where.name)
 
     def read_metadata(self, where, location):
-        """
-        Read a file's metadata, without its data.
+        """Read a file's metadata, without its data.
 
         :raises OSError: as open
         """
@@ -118,8 +113,7 @@ class Store:
                              bytes.fromhex(where.object_hash), where.name)
 
     def writer(self, extension, bytes_per_sync, run=tpool.execute):
-        """
-        Begin a new file.
+        """Begin a new file.
 
         :param extension: of the file
         :param bytes_per_sync: how much may be written without a sync
@@ -131,8 +125,7 @@ class Store:
         return VFileWriter(self._appenders[kind], bytes_per_sync, run)
 
     def register(self, where, name, pending, supersedes=()):
-        """
-        Make a file that was written exist.
+        """Make a file that was written exist.
 
         :param where: the ObjectPath of its hash directory
         :param pending: what the writer's finish() returned
@@ -153,16 +146,14 @@ class Store:
             pending.done()
 
     def remove(self, partition, object_hash, names=()):
-        """
-        Remove files of a hash.
+        """Remove files of a hash.
 
         :param names: of the files; none: all of them
         """
         self.index.remove(partition, bytes.fromhex(object_hash), names)
 
     def make_durable(self, where, name):
-        """
-        Give a fragment the name by which it is durable, durably.
+        """Give a fragment the name by which it is durable, durably.
 
         Its record is marked before, and once more if the compactor has moved
         it meanwhile. It may have been renamed already.

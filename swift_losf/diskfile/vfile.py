@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads files that are records of volumes. vfile_writer.py writes them.
+"""Reads files that are records of volumes. vfile_writer.py writes them.
 
 Nothing that was read is handed out before its CRC has been verified. A record
 whose space was given back is a MissingRecord; every other difference from what
@@ -37,8 +36,7 @@ __all__ = ['CorruptRecord', 'MissingRecord', 'VFileReader', 'VFileWriter',
 
 
 class CorruptRecord(OSError):
-    """
-    A record is not what was written.
+    """A record is not what was written.
 
     The errno is EUCLEAN when it is opened, EIO when its data is read, as from
     filesystems.
@@ -51,8 +49,7 @@ class MissingRecord(FileNotFoundError):
 
 @dataclass(frozen=True)
 class _Parts:
-    """
-    A record as it was read, header and footer verified.
+    """A record as it was read, header and footer verified.
 
     :param header: its RecordHeader
     :param footer: its Footer
@@ -67,8 +64,7 @@ class _Parts:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """
-    What the index says about a file.
+    """What the index says about a file.
 
     :param path: of the volume
     :param location: the Location of the record
@@ -100,8 +96,7 @@ class _Wanted:
             raise self.missing()
 
     def load(self, fd):
-        """
-        Read a record without verifying its data.
+        """Read a record without verifying its data.
 
         :raises FormatError: if they are not those of the file
         """
@@ -156,8 +151,7 @@ def _lengths(place):
 
 
 def read_metadata(layout, location, hash_, name):
-    """
-    Read the metadata of a file, without its data.
+    """Read the metadata of a file, without its data.
 
     :param layout: a Layout
     :param location: the Location of its record
@@ -177,8 +171,7 @@ def read_metadata(layout, location, hash_, name):
 
 
 class VFileReader:
-    """
-    Reads the data of a file; open makes it.
+    """Reads the data of a file; open makes it.
 
     Short data is in memory; of long data, a range is locked until close, and
     each block is verified when it is touched.
@@ -197,8 +190,7 @@ class VFileReader:
 
     @classmethod
     def open(cls, layout, location, hash_, name):
-        """
-        Open a file; parameters and errors are those of read_metadata.
+        """Open a file; parameters and errors are those of read_metadata.
 
         :returns: a VFileReader
         """
@@ -236,8 +228,7 @@ class VFileReader:
         return self._position
 
     def read(self, size=-1):
-        """
-        Read the next bytes of the data.
+        """Read the next bytes of the data.
 
         :param size: how many bytes at most; negative: all
         :raises CorruptRecord: if a block is not what was written

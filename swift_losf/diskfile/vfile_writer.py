@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writes a file: it becomes a record of a volume. FORMAT.md, "Writing a file".
+"""Writes a file: it becomes a record of a volume. FORMAT.md, "Writing a file".
 """
 
 import time
@@ -19,8 +18,7 @@ def _call(function, *args):
 
 
 class VFileWriter:
-    """
-    Writes one file. Short ones are kept in memory until they are finished.
+    """Writes one file. Short ones are kept in memory until they are finished.
 
     :param appender: an Appender
     :param bytes_per_sync: how much of a long file is written before a sync
@@ -46,8 +44,7 @@ class VFileWriter:
             raise ValueError('the file is finished, aborted or failed')
 
     def write(self, chunk):
-        """
-        Take in the next bytes of the data.
+        """Take in the next bytes of the data.
 
         :param chunk: the next bytes of the data
         :returns: the length of the data so far
@@ -93,8 +90,7 @@ class VFileWriter:
             self._unsynced = 0
 
     def finish(self, name, metadata, partition, hash_):
-        """
-        Make the file durable, as a whole or not at all.
+        """Make the file durable, as a whole or not at all.
 
         This blocks: call it in a native thread.
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The headers of volumes and records. FORMAT.md, "Volumes" and "Records".
+"""The headers of volumes and records. FORMAT.md, "Volumes" and "Records".
 
 Everything is little-endian. A :class:`FormatError` names the field that is
 wrong, its value, and what is allowed.
@@ -63,8 +62,7 @@ ALIGNMENT = 64
 
 
 def expect(field: str, value: Any, allowed: Any, holds: bool) -> None:
-    """
-    Check that a condition on a field holds.
+    """Check that a condition on a field holds.
 
     :param field: its name, for the error
     :param value: its value, for the error
@@ -77,8 +75,7 @@ def expect(field: str, value: Any, allowed: Any, holds: bool) -> None:
 
 
 def expect_crc(field: str, found: int, computed: int) -> None:
-    """
-    Check that a CRC is what its bytes give.
+    """Check that a CRC is what its bytes give.
 
     :raises FormatError: if not
     """
@@ -88,8 +85,7 @@ def expect_crc(field: str, found: int, computed: int) -> None:
 
 
 def expect_range(field: str, value: int, low: int, high: int) -> None:
-    """
-    Check that low <= value <= high.
+    """Check that low <= value <= high.
 
     :raises FormatError: if not
     """
@@ -124,8 +120,7 @@ def record_length(data_length: int, metadata_length: int,
 
 @dataclass(frozen=True)
 class VolumeHeader:
-    """
-    The first bytes of a volume: twice the same 4,096.
+    """The first bytes of a volume: twice the same 4,096.
 
     :param number: of the volume, from 1
     :param type: a VolumeType
@@ -166,8 +161,7 @@ class VolumeHeader:
 
     @classmethod
     def unpack(cls, data: bytes) -> 'VolumeHeader':
-        """
-        Read one copy of a header.
+        """Read one copy of a header.
 
         :param data: 4,096 bytes
         :raises FormatError: if they are no header of a volume
@@ -194,8 +188,7 @@ class VolumeHeader:
 
 @dataclass(frozen=True)
 class RecordHeader:
-    """
-    The first 64 bytes of a record.
+    """The first 64 bytes of a record.
 
     :param tag: VolumeHeader.tag of the record's offset
     :param hash: of the object's name, 16 bytes
@@ -242,8 +235,7 @@ class RecordHeader:
 
     @classmethod
     def unpack(cls, data: bytes) -> 'RecordHeader':
-        """
-        Read a header.
+        """Read a header.
 
         :param data: 64 bytes
         :raises FormatError: if they are no header of a record

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The keys of the index. FORMAT.md, "The index".
+"""The keys of the index. FORMAT.md, "The index".
 
 Keys of one kind that are listed together stand together. What is called the
 partition here is that of the index's own part power: partition_view.py. What
@@ -58,8 +57,7 @@ def _turn_back(turned: bytes) -> bytes:
 
 
 def prefix_range(prefix: bytes) -> KeyRange:
-    """
-    Return the range of the keys that begin with a prefix.
+    """Return the range of the keys that begin with a prefix.
 
     :param prefix: bytes, of which the first is not ff
     """
@@ -102,8 +100,7 @@ def place_of(partition: int, hash_: bytes) -> bytes:
 
 
 def file_key(partition: int, hash_: bytes, name: str) -> bytes:
-    """
-    Return the key of a file that exists.
+    """Return the key of a file that exists.
 
     :raises FormatError: if it is not a name that a file can have
     """
@@ -112,8 +109,7 @@ def file_key(partition: int, hash_: bytes, name: str) -> bytes:
 
 def quarantine_key(partition: int, hash_: bytes, name: str,
                    location: Location) -> bytes:
-    """
-    Return the key of a file in quarantine.
+    """Return the key of a file in quarantine.
 
     It has the record's volume and offset, since any number of files of one
     name may be put into quarantine.
@@ -123,8 +119,7 @@ def quarantine_key(partition: int, hash_: bytes, name: str,
 
 
 def split_file_key(key: bytes) -> Tuple[int, bytes, str]:
-    """
-    Read the key of a file, or of one in quarantine.
+    """Read the key of a file, or of one in quarantine.
 
     :returns: (partition, hash, name)
     :raises FormatError: if it is no such key
@@ -153,8 +148,7 @@ def split_code(key: bytes) -> Tuple[bytes, bytes]:
 
 
 def partition_of(hash_: bytes, part_power: int) -> int:
-    """
-    Return the partition of an object.
+    """Return the partition of an object.
 
     :param hash_: of its name, 16 bytes
     :param part_power: of the ring
@@ -163,8 +157,7 @@ def partition_of(hash_: bytes, part_power: int) -> int:
 
 
 def split_place(key: bytes) -> Tuple[int, int]:
-    """
-    Read only partition and suffix of the key of a file.
+    """Read only partition and suffix of the key of a file.
 
     :returns: (partition, suffix)
     """
@@ -190,8 +183,7 @@ def dead_key(volume: int, offset: int) -> bytes:
 
 
 def split_dead_key(key: bytes) -> Tuple[int, int]:
-    """
-    Read the key of space that is to be given back.
+    """Read the key of space that is to be given back.
 
     :returns: (volume, offset)
     """

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The paths that LOSF uses on disk. FORMAT.md, "The format of LOSF".
-"""
+"""The paths that LOSF uses on disk. FORMAT.md, "The format of LOSF"."""
 
 import re
 from dataclasses import dataclass
@@ -32,8 +30,7 @@ def volume_number(name: str) -> Optional[int]:
 
 
 def policies_in(names: Iterable[str]) -> List[int]:
-    """
-    Return the policies that have volumes on a device.
+    """Return the policies that have volumes on a device.
 
     :param names: of what is in the directory of the device
     :returns: indexes of storage policies, sorted
@@ -44,8 +41,7 @@ def policies_in(names: Iterable[str]) -> List[int]:
 
 @dataclass(frozen=True)
 class Layout:
-    """
-    The paths of the files of one device and storage policy.
+    """The paths of the files of one device and storage policy.
 
     :param device_path: where the device is mounted
     :param policy_index: of the storage policy
@@ -111,8 +107,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class ObjectPath:
-    """
-    The parts of a path below an ``objects`` directory.
+    """The parts of a path below an ``objects`` directory.
 
     The path is that of a partition, a suffix, a hash directory or a file.
 
@@ -132,8 +127,7 @@ class ObjectPath:
 
     @classmethod
     def parse(cls, path: str) -> 'ObjectPath':
-        """
-        Split a path.
+        """Split a path.
 
         :param path: absolute
         :raises ValueError: if it is not below an ``objects`` directory

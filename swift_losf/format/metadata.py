@@ -13,8 +13,7 @@ from swift_losf.format.header import (
 
 
 def _plain(value: Any) -> Any:
-    """
-    Return a value, with bytes as the text that Swift makes of them.
+    """Return a value, with bytes as the text that Swift makes of them.
 
     :raises UnicodeEncodeError: if it is text that Swift cannot store
     """
@@ -26,8 +25,7 @@ def _plain(value: Any) -> Any:
 
 
 def encode_metadata(metadata: Mapping[Any, Any]) -> bytes:
-    """
-    Return metadata as JSON; bytes become text, as in stock Swift.
+    """Return metadata as JSON; bytes become text, as in stock Swift.
 
     :param metadata: a dict of text or bytes to text, bytes or numbers
     :raises FormatError: if it holds anything else, or too much
@@ -48,8 +46,7 @@ def encode_metadata(metadata: Mapping[Any, Any]) -> bytes:
 
 
 def decode_metadata(data: bytes) -> Dict[str, Any]:
-    """
-    Return the metadata that encode_metadata has coded.
+    """Return the metadata that encode_metadata has coded.
 
     :raises FormatError: if the bytes are no JSON object
     """

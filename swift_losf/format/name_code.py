@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Codes the names of files in a few bytes. FORMAT.md, "The index", name codes.
+"""Codes the names of files in a few bytes. FORMAT.md, "The index", name codes.
 """
 
 import re
@@ -22,8 +21,7 @@ _TIME = 7
 
 
 def encode_name(name: str) -> bytes:
-    """
-    Return the code of a file's name.
+    """Return the code of a file's name.
 
     :raises FormatError: if it is not a name that a file can have
     """
@@ -64,8 +62,7 @@ def _pack_name(seconds: str, units: str, offset: Optional[str],
 
 
 def decode_name(code: bytes) -> str:
-    """
-    Return the name that encode_name has coded.
+    """Return the name that encode_name has coded.
 
     :raises FormatError: if it is no such code
     """
@@ -110,8 +107,7 @@ def durable_code(code: bytes) -> bytes:
 
 
 def other_name(name: str) -> str:
-    """
-    Return the other name that the record of a fragment may have.
+    """Return the other name that the record of a fragment may have.
 
     :param name: of a file
     :returns: durable, if it is not; not durable, if it is; '' of no fragment
@@ -124,8 +120,7 @@ def other_name(name: str) -> str:
 
 
 def supersedes(name: str, other: str) -> bool:
-    """
-    Return whether Swift removes a file because there is another one.
+    """Return whether Swift removes a file because there is another one.
 
     That is so if the other one is newer, and neither a fragment that is not
     durable yet, nor metadata of a file that is kept.

@@ -23,8 +23,7 @@ _START = 5
 
 @dataclass(frozen=True)
 class Slice:
-    """
-    Those hashes of a group that begin with the same bits.
+    """Those hashes of a group that begin with the same bits.
 
     :param group: a number
     :param head: what their hashes begin with, a number
@@ -51,8 +50,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class PartitionView:
-    """
-    Tells groups from partitions, and the other way round.
+    """Tells groups from partitions, and the other way round.
 
     :param keyed: the part power that groups follow from; None: whoever writes
         a file names its group, and that is its partition
@@ -62,8 +60,7 @@ class PartitionView:
     power: Optional[int] = None
 
     def group(self, partition: int, hash_: bytes) -> int:
-        """
-        Return the group of a hash.
+        """Return the group of a hash.
 
         :param partition: of the hash, which counts only where nothing is
             known of part powers
@@ -72,8 +69,7 @@ class PartitionView:
             else partition_of(hash_, self.keyed)
 
     def partition(self, group: int, hash_: bytes) -> int:
-        """
-        Return the partition of a hash.
+        """Return the partition of a hash.
 
         :param group: which counts only where nothing is known of part powers
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The bytes of the table in which readers find files without a call.
+"""The bytes of the table in which readers find files without a call.
 
 FORMAT.md, "Reads without a call". The table is a row of buckets. A hash
 belongs into one of them, and a bucket is written and read at once; what is
@@ -74,8 +73,7 @@ def _join(files: Files) -> Optional[bytes]:
 
 
 def probe(data: bytes, number: int, prefix: bytes) -> Optional[Files]:
-    """
-    Look for a hash in the bytes of its bucket.
+    """Look for a hash in the bytes of its bucket.
 
     :param data: of the bucket, as they were read
     :param number: of the bucket
@@ -93,8 +91,7 @@ def probe(data: bytes, number: int, prefix: bytes) -> Optional[Files]:
 
 
 class Bucket:
-    """
-    A bucket that is about to be changed.
+    """A bucket that is about to be changed.
 
     :param data: its bytes, BUCKET of them
     :param number: of the bucket
@@ -120,8 +117,7 @@ class Bucket:
         return None if self._partial else {}
 
     def put(self, prefix: bytes, files: Files) -> None:
-        """
-        Enter all files of a hash, or take it out if there are none.
+        """Enter all files of a hash, or take it out if there are none.
 
         Other hashes, those first that were not changed for longest, give way
         if there is no room.
@@ -154,8 +150,7 @@ class Bucket:
 
 def grouped(entries: Iterable[Tuple[bytes, bytes]]
             ) -> List[Tuple[bytes, Files]]:
-    """
-    Gather the files of each hash.
+    """Gather the files of each hash.
 
     :param entries: keys of files, in their order, and packed locations
     :returns: a list of (place, Files)

@@ -27,8 +27,7 @@ _BOUND = struct.Struct('<16sQQQIH')
 
 @dataclass(frozen=True)
 class Footer:
-    """
-    The end of a record; its CRC is the commit record.
+    """The end of a record; its CRC is the commit record.
 
     The CRC begins with the record's hash and location. So a footer can be
     verified without the header, and counts nowhere but where it was written.
@@ -42,8 +41,7 @@ class Footer:
     blocks: bytes
 
     def pack(self, hash_: bytes, location: Location) -> bytes:
-        """
-        Return the footer's bytes.
+        """Return the footer's bytes.
 
         :param hash_: of the object's name, 16 bytes
         :param location: where the record is
@@ -54,8 +52,7 @@ class Footer:
     @classmethod
     def unpack(cls, data: bytes, hash_: bytes,
                location: Location) -> 'Footer':
-        """
-        Read a footer.
+        """Read a footer.
 
         :param data: what follows the record's data
         :param hash_: of the object's name, 16 bytes
@@ -78,8 +75,7 @@ class Footer:
                    body[split:])
 
     def check_block(self, index: int, data: bytes) -> None:
-        """
-        Check a block of the data.
+        """Check a block of the data.
 
         :param index: of the block, from 0
         :param data: its bytes
@@ -125,8 +121,7 @@ class BlockSums:
 
 @dataclass(frozen=True)
 class NewRecord:
-    """
-    A record that is not in a volume yet.
+    """A record that is not in a volume yet.
 
     :param partition: of the object
     :param hash: of the object's name, 16 bytes
@@ -148,8 +143,7 @@ class NewRecord:
     def make(cls, partition: int, hash_: bytes, name: str,
              metadata: Mapping[Any, Any], data_length: int, blocks: bytes,
              written: int) -> 'NewRecord':
-        """
-        Make the record of a file.
+        """Make the record of a file.
 
         :param metadata: a dict
         :param blocks: what BlockSums gave
@@ -162,8 +156,7 @@ class NewRecord:
 
     @classmethod
     def copy_of(cls, header: RecordHeader, footer: Footer) -> 'NewRecord':
-        """
-        Make the copy of a record.
+        """Make the copy of a record.
 
         :param header: of the record
         :param footer: of the same
@@ -179,8 +172,7 @@ class NewRecord:
 
     def place(self, volume_header: VolumeHeader, offset: int
               ) -> Tuple[Location, bytes, bytes]:
-        """
-        Code the record for a place in a volume.
+        """Code the record for a place in a volume.
 
         :param volume_header: of the volume
         :param offset: in the volume

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The values of the index. FORMAT.md, "The index".
+"""The values of the index. FORMAT.md, "The index".
 
 They are rows of varints. What does not decode raises FormatError.
 """
@@ -24,8 +23,7 @@ _Bytes = bytes
 
 @dataclass(frozen=True)
 class Location:
-    """
-    Where a record is, and the lengths of its parts in bytes.
+    """Where a record is, and the lengths of its parts in bytes.
 
     :param volume: the number of the volume
     :param offset: of the record in it, a multiple of UNIT
@@ -68,8 +66,7 @@ class Location:
 
     @classmethod
     def unpack(cls, value: bytes) -> 'Location':
-        """
-        Read the value of an `o` or `q` entry.
+        """Read the value of an `o` or `q` entry.
 
         :raises FormatError: if it is no location
         """
@@ -80,8 +77,7 @@ class Location:
 
 @dataclass(frozen=True)
 class VolumeState:
-    """
-    The index's state of one volume.
+    """The index's state of one volume.
 
     :param type: a VolumeType
     :param watermark: the offset below which every acknowledged record has
@@ -123,8 +119,7 @@ class VolumeState:
 
     @classmethod
     def unpack(cls, value: _Bytes) -> 'VolumeState':
-        """
-        Read the value of a `v` entry.
+        """Read the value of a `v` entry.
 
         :raises FormatError: if it is no volume's state
         """
@@ -133,8 +128,7 @@ class VolumeState:
 
 @dataclass(frozen=True)
 class Statistics:
-    """
-    Counts of what is in an index, and of what was done since it was opened.
+    """Counts of what is in an index, and of what was done since it was opened.
 
     :param files: the number of files that exist
     :param bytes: the sum of the lengths of their records
@@ -166,8 +160,7 @@ class Statistics:
 
 
 def pack_varints(numbers: Iterable[int]) -> bytes:
-    """
-    Return the LEB128 codes of some numbers, one after the other.
+    """Return the LEB128 codes of some numbers, one after the other.
 
     :raises FormatError: if a number is negative
     """
@@ -183,8 +176,7 @@ def pack_varints(numbers: Iterable[int]) -> bytes:
 
 
 def unpack_varints(value: bytes, count: int, what: str) -> List[int]:
-    """
-    Read LEB128 codes.
+    """Read LEB128 codes.
 
     :param value: the codes
     :param count: how many numbers there must be
@@ -207,8 +199,7 @@ def unpack_varints(value: bytes, count: int, what: str) -> List[int]:
 
 
 def unpack_spot(value: bytes) -> Tuple[int, int]:
-    """
-    Read only volume and offset of a location, which takes less time.
+    """Read only volume and offset of a location, which takes less time.
 
     :param value: a location, packed
     :returns: (volume, offset)

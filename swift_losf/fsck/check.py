@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Compares an index with its volumes, in the order of the volumes.
+"""Compares an index with its volumes, in the order of the volumes.
 
 Nothing is changed here.
 """
@@ -47,8 +46,7 @@ def list_volumes(layout):
 
 
 class Check:
-    """
-    Compares an index with all its volumes.
+    """Compares an index with all its volumes.
 
     :param layout: a Layout
     :param index: the Index

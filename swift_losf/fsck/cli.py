@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-swift-losf-fsck: checks, repairs, rebuilds, and shows index and volumes.
+"""swift-losf-fsck: checks, repairs, rebuilds, and shows index and volumes.
 
 It works on one device and one storage policy, and empties the quarantine too.
 OPERATING.md.
@@ -32,8 +31,7 @@ from swift_losf.volumes.space import FilesystemError
 
 @contextlib.contextmanager
 def _usable(layout):
-    """
-    Hold index.lock.
+    """Hold index.lock.
 
     :raises UsageError: if the index server runs
     """
@@ -50,8 +48,7 @@ def _usable(layout):
 
 
 def require_device(device_path, mount_check):
-    """
-    Check that a path is the directory of a device.
+    """Check that a path is the directory of a device.
 
     :raises UsageError: if it is not
     """
@@ -67,8 +64,7 @@ def require_device(device_path, mount_check):
 
 
 def choose_policy(device_path, wanted):
-    """
-    Return the index of the policy that is meant.
+    """Return the index of the policy that is meant.
 
     :param wanted: index of a storage policy, or None: the only one there is
     :raises UsageError: if the device has no volumes of it
@@ -85,8 +81,7 @@ def choose_policy(device_path, wanted):
 
 
 def run(args):
-    """
-    Run a command, and return the exit status.
+    """Run a command, and return the exit status.
 
     :param args: of the command line
     :raises UsageError: if nothing could be looked at
@@ -107,8 +102,7 @@ def run(args):
 
 
 def main(argv=None):
-    """
-    Run the console script swift-losf-fsck.
+    """Run the console script swift-losf-fsck.
 
     :returns: the exit status
     """

@@ -33,8 +33,7 @@ DAY = 86400
 
 
 class Output:
-    """
-    Prints lines on standard output, as text or as JSON objects.
+    """Prints lines on standard output, as text or as JSON objects.
 
     :param as_json: whether JSON is wanted
     :param progress: a Progress, which makes room
@@ -45,8 +44,7 @@ class Output:
         self._progress = progress
 
     def line(self, text, **values):
-        """
-        Print a line.
+        """Print a line.
 
         :param text: what there is to say
         :param values: the same for JSON
@@ -57,8 +55,7 @@ class Output:
 
 
 def require_index(layout):
-    """
-    Check that there is a LevelDB; opening it would make one.
+    """Check that there is a LevelDB; opening it would make one.
 
     :raises FormatError: if there is none
     """
@@ -69,8 +66,7 @@ def require_index(layout):
 
 
 def find_part_power(layout, args):
-    """
-    Return the part power of the ring; None if there is no ring here.
+    """Return the part power of the ring; None if there is no ring here.
 
     :param args: of the command line
     """
@@ -83,8 +79,7 @@ def find_part_power(layout, args):
 
 
 def require_index_or_say(layout):
-    """
-    Check that there is an index.
+    """Check that there is an index.
 
     :raises UsageError: if there is none
     """
@@ -95,8 +90,7 @@ def require_index_or_say(layout):
 
 
 class Fsck:
-    """
-    The commands, each of which returns the exit status.
+    """The commands, each of which returns the exit status.
 
     :param layout: a Layout
     :param args: of the command line

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Shows volumes, records and entries, and changes nothing.
+"""Shows volumes, records and entries, and changes nothing.
 
 While the index server runs, no other process can open the index, so that the
 server is asked. Volumes can be read at any time.
@@ -36,8 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Entries:
-    """
-    Functions that read the entries from an index, or ask its server.
+    """Functions that read the entries from an index, or ask its server.
 
     :param list_hash: of (partition, hash): a list of (name, Location)
     :param list_quarantine: an iterator of (partition, hash, name, Location)
@@ -52,8 +50,7 @@ class Entries:
 
 @dataclass(frozen=True)
 class Unknown:
-    """
-    There are no entries: the index cannot be asked.
+    """There are no entries: the index cannot be asked.
 
     :param reason: why
     """
@@ -69,8 +66,7 @@ class Tally:
 
 @contextlib.contextmanager
 def offline(index):
-    """
-    Read the entries from an index that this process has open.
+    """Read the entries from an index that this process has open.
 
     :param index: an Index, which is closed at the end
     :returns: a context with Entries
@@ -102,8 +98,7 @@ def online(layout):
 
 
 class Dump:
-    """
-    Shows volumes, records, and files.
+    """Shows volumes, records, and files.
 
     :param layout: a Layout
     :param entries: Entries, or Unknown
@@ -116,8 +111,7 @@ class Dump:
         self.line = line
 
     def _known(self):
-        """
-        Return the Entries.
+        """Return the Entries.
 
         :raises UsageError: if the index cannot be asked
         """
@@ -217,8 +211,7 @@ class Dump:
         return status
 
     def quarantined(self, wanted):
-        """
-        Show files in quarantine.
+        """Show files in quarantine.
 
         :param wanted: a Wanted
         :returns: their Tally
@@ -268,8 +261,7 @@ def _header_fields(fd, number):
 
 
 def partitions_of(hash_, part_power=None):
-    """
-    Return all partitions that an object may be in, a list.
+    """Return all partitions that an object may be in, a list.
 
     :param hash_: of the object, 16 bytes
     :param part_power: None or 0: it is not known, so any may be it

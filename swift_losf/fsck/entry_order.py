@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Sorts the entries of an index by volume and offset.
+"""Sorts the entries of an index by volume and offset.
 
 An index is sorted by partition and hash, and a check walks through the
 volumes. So the entries are put into a temporary LevelDB, some 70 bytes a
@@ -31,8 +30,7 @@ _BATCH = 10000
 
 @dataclass(frozen=True)
 class Entry:
-    """
-    An `o`, `q` or `d` entry of the index.
+    """An `o`, `q` or `d` entry of the index.
 
     :param key: its key
     :param volume: number
@@ -54,8 +52,7 @@ class Entry:
 
     @classmethod
     def unpack(cls, key, value):
-        """
-        Read an entry of the index.
+        """Read an entry of the index.
 
         :raises FormatError: if it is none
         """
@@ -104,8 +101,7 @@ class Count:
 
 
 class EntryOrder:
-    """
-    Entries of an index, sorted by volume and offset.
+    """Entries of an index, sorted by volume and offset.
 
     :param path: of a directory that does not exist, for a LevelDB
     """
@@ -122,8 +118,7 @@ class EntryOrder:
     @classmethod
     @contextlib.contextmanager
     def temporary(cls, directory=None):
-        """
-        Make one that is removed when its context is left.
+        """Make one that is removed when its context is left.
 
         :param directory: where to put it; by default as tempfile does
         :returns: a context with an EntryOrder
@@ -135,8 +130,7 @@ class EntryOrder:
                 yield order
 
     def fill(self, db, progress):
-        """
-        Take over the entries of an index.
+        """Take over the entries of an index.
 
         :param db: the Database of the index
         :param progress: a Progress

@@ -87,8 +87,7 @@ BEYOND_REPAIR = frozenset([Kind.READ_ERROR, Kind.SET_ASIDE])
 
 @dataclass(frozen=True)
 class Finding:
-    """
-    One thing that is wrong.
+    """One thing that is wrong.
 
     :param kind: a Kind
     :param volume: its number, or None

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Lists what is in quarantine, and empties it.
+"""Lists what is in quarantine, and empties it.
 
 A file in quarantine keeps its record, so that one can look at it. To purge it
 is to turn its `q` entry into a `d` entry: the index server gives the space
@@ -19,8 +18,7 @@ _TIMESTAMP = re.compile(r'[0-9]{10}\.[0-9]{5}')
 
 @dataclass(frozen=True)
 class Wanted:
-    """
-    Which files in quarantine are meant: all, by default.
+    """Which files in quarantine are meant: all, by default.
 
     :param hash: of the object's name, 16 bytes; None: of any
     :param before: Unix time, s: the timestamp in the file's name is older;
@@ -30,8 +28,7 @@ class Wanted:
     before: float = math.inf
 
     def has(self, hash_, name):
-        """
-        Return whether a file is meant.
+        """Return whether a file is meant.
 
         :param hash_: of a file
         :param name: of the file
@@ -44,8 +41,7 @@ class Wanted:
 
 
 def purge(index, wanted):
-    """
-    Take files out of quarantine for good, durably.
+    """Take files out of quarantine for good, durably.
 
     :param index: an Index, which nobody else uses
     :param wanted: a Wanted

@@ -38,8 +38,7 @@ def used_bytes(layout):
 
 
 def count_records(layout, progress):
-    """
-    Read all volumes as rebuild does, and change nothing.
+    """Read all volumes as rebuild does, and change nothing.
 
     :returns: Seen
     """
@@ -70,8 +69,7 @@ def _count(fd, number, seen, progress):
 
 
 def rebuild(layout, progress, part_power=None):
-    """
-    Set an index aside, and make a new one from the volumes.
+    """Set an index aside, and make a new one from the volumes.
 
     :param part_power: of the ring; None: headers tell partitions
     """

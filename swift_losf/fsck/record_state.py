@@ -21,8 +21,7 @@ from swift_losf.volumes.volume import (
 
 @dataclass(frozen=True)
 class Probe:
-    """
-    What is at a place.
+    """What is at a place.
 
     :param empty: whether there is nothing: zeros, or the end of the volume
     :param header: the RecordHeader, if one of this place is there
@@ -36,8 +35,7 @@ class Probe:
 
 
 def probe(fd, number, volume_header, offset, check_data):
-    """
-    Look at what is at a place of a volume.
+    """Look at what is at a place of a volume.
 
     :param fd: of a volume
     :param number: of the volume

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Puts right what a check has found. Kind has the remedy of each finding.
+"""Puts right what a check has found. Kind has the remedy of each finding.
 
 1. What the index counts in a volume is corrected before anything of it is
    changed: counts go up and down with each change.
@@ -27,8 +26,7 @@ from swift_losf.volumes.volume import mark_quarantined, mend_copies
 
 
 class Repair:
-    """
-    Puts right one Finding after the other.
+    """Puts right one Finding after the other.
 
     :param layout: a Layout
     :param index: the Index, which nobody else uses
@@ -52,8 +50,7 @@ class Repair:
         return True
 
     def finish(self, progress=lambda state: None):
-        """
-        Enter what is missing, and make all durable.
+        """Enter what is missing, and make all durable.
 
         :returns: how many records recovery has entered
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-swift-losf-stats: shows what the volumes of a device take, and what for.
+"""swift-losf-stats: shows what the volumes of a device take, and what for.
 
 It asks the index server, and looks at the files. Exit status: 0 it was told;
 2 it could not be.
@@ -24,8 +23,7 @@ from swift_losf.volumes.space import footprint
 
 
 def volume_uses(layout):
-    """
-    Return the VolumeUses of a device and policy, by number.
+    """Return the VolumeUses of a device and policy, by number.
 
     :param layout: a Layout
     :raises IndexUnavailable: if the index server cannot be asked
@@ -45,8 +43,7 @@ def volume_uses(layout):
 
 
 def summary(uses):
-    """
-    Sum up the VolumeUses of a device and policy.
+    """Sum up the VolumeUses of a device and policy.
 
     :param uses: a list of them
     :returns: a dict
@@ -79,8 +76,7 @@ def _summary_text(values):
 
 
 def run(args):
-    """
-    Show what the volumes of a device take.
+    """Show what the volumes of a device take.
 
     :param args: of the command line
     :returns: the exit status
@@ -113,8 +109,7 @@ def _parser():
 
 
 def main(argv=None):
-    """
-    Run the console script swift-losf-stats.
+    """Run the console script swift-losf-stats.
 
     :returns: the exit status
     """

@@ -22,8 +22,7 @@ _DATA = {True: 'read and verified',
 
 
 def summary_text(values):
-    """
-    Return the summary, a line for each field.
+    """Return the summary, a line for each field.
 
     :param values: a dict of fields
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Compares one volume with the entries of the index that point to it.
+"""Compares one volume with the entries of the index that point to it.
 
 Each entry is looked up at its place, which costs two reads and leaves out
 the data. Only what no valid record covers is searched for records.
@@ -28,8 +27,7 @@ from swift_losf.volumes.volume import UNREADABLE, iter_records, read_copies
 
 
 def read_own_header(fd, number):
-    """
-    Return the VolumeHeader of a volume, and what is wrong with it, or None.
+    """Return the VolumeHeader of a volume, and what is wrong with it, or None.
 
     :raises FormatError: if it has none, or that of another
     """
@@ -40,8 +38,7 @@ def read_own_header(fd, number):
 
 
 def compare_state(number, state, count, type_=None, end=None):
-    """
-    Compare what the index counts in a volume with its entries.
+    """Compare what the index counts in a volume with its entries.
 
     :param state: the VolumeState that the index has, or None
     :param count: the Count of its entries
@@ -70,8 +67,7 @@ def compare_state(number, state, count, type_=None, end=None):
 
 
 class VolumeCheck:
-    """
-    Compares one volume with its entries, from its beginning to its end.
+    """Compares one volume with its entries, from its beginning to its end.
 
     :param check: the Check
     :param fd: of the volume

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Enters into an index the records that recovery finds in volumes.
+"""Enters into an index the records that recovery finds in volumes.
 
 FORMAT.md, "Recovery", step 4.
 """
@@ -11,8 +10,7 @@ from swift_losf.format.values import Location
 
 
 class Adopter:
-    """
-    Decides what becomes of a found record: an entry, or space to give back.
+    """Decides what becomes of a found record: an entry, or space to give back.
 
     :param db: a Database
     :param reader: its EntryReader
@@ -25,8 +23,7 @@ class Adopter:
         self.recovered = 0
 
     def adopt(self, header, name, location, written):
-        """
-        Enter a record, unless another one supersedes it.
+        """Enter a record, unless another one supersedes it.
 
         Of two records of one name the one written later stays; if one is a
         copy of the other, that which has the entry, or, of a fragment, the

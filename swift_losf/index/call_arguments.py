@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Checks the arguments of the calls of the index.
+"""Checks the arguments of the calls of the index.
 
 An error names the field, its value, and what is allowed.
 """
@@ -21,8 +20,7 @@ class InvalidArgument(ValueError):
 
 
 def check(field, value, allowed, holds):
-    """
-    Check that an argument is allowed.
+    """Check that an argument is allowed.
 
     :param field: its name, for the error
     :param value: its value, for the error
@@ -35,8 +33,7 @@ def check(field, value, allowed, holds):
 
 
 def check_range(field, value, low, high):
-    """
-    Check that low <= value <= high.
+    """Check that low <= value <= high.
 
     :raises InvalidArgument: if not
     """
@@ -44,8 +41,7 @@ def check_range(field, value, low, high):
 
 
 def check_hash(partition, hash_):
-    """
-    Check that these are a partition and a hash.
+    """Check that these are a partition and a hash.
 
     :raises InvalidArgument: if not
     """
@@ -55,8 +51,7 @@ def check_hash(partition, hash_):
 
 
 def check_suffix(partition, suffix):
-    """
-    Check that these are a partition and a suffix.
+    """Check that these are a partition and a suffix.
 
     :raises InvalidArgument: if not
     """
@@ -65,8 +60,7 @@ def check_suffix(partition, suffix):
 
 
 def check_location(name, location):
-    """
-    Check that a record with a file of that name may be at a location.
+    """Check that a record with a file of that name may be at a location.
 
     :raises InvalidArgument: if not
     """
@@ -84,8 +78,7 @@ def check_location(name, location):
 
 
 def file_key(partition, hash_, name):
-    """
-    Return the key of a file.
+    """Return the key of a file.
 
     :raises InvalidArgument: if it is not a name that a file can have
     """

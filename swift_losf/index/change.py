@@ -13,8 +13,7 @@ NEXT_KEY = keys.STATE + b'next_volume'
 
 
 class Change:
-    """
-    Collects a batch, and the states of the volumes after it.
+    """Collects a batch, and the states of the volumes after it.
 
     :param batch: a LevelDB write batch
     :param volumes: number -> VolumeState, as they are; is left alone
@@ -72,8 +71,7 @@ class Change:
             state, watermark=max(state.watermark, watermark)))
 
     def count(self, number, **differences):
-        """
-        Add to what is counted in a volume.
+        """Add to what is counted in a volume.
 
         :param differences: of fields of its VolumeState
         """
@@ -95,8 +93,7 @@ class Change:
         self.count(location.volume, files=-1, bytes=-location.length)
 
     def replace_file(self, files, key, name, location):
-        """
-        Make a file exist in place of one of the same name, if there is one.
+        """Make a file exist in place of one of the same name, if there is one.
 
         :param files: of the hash, a dict of name to Location, which is
             brought up to date
@@ -123,8 +120,7 @@ class Change:
         self.quarantined -= 1
 
     def move(self, key, source, target):
-        """
-        Let an entry point to a copy of its record, and reclaim the record.
+        """Let an entry point to a copy of its record, and reclaim the record.
 
         :param key: of a file, or of one in quarantine
         :param source: the Location of the record

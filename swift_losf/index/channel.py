@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The connections of one process to one index server.
+"""The connections of one process to one index server.
 
 Swift runs greenlets in its main thread and hands what may block to native
 threads (eventlet's tpool). A call from the main thread waits in a green
@@ -42,8 +41,7 @@ _native_sleep = patcher.original('time').sleep
 
 
 def check_path(path):
-    """
-    Check that Linux takes a path for a socket.
+    """Check that Linux takes a path for a socket.
 
     :raises ValueError: if it is too long
     """
@@ -54,8 +52,7 @@ def check_path(path):
 
 
 def in_main_thread():
-    """
-    Return whether this is the thread that runs eventlet's hub.
+    """Return whether this is the thread that runs eventlet's hub.
 
     On Linux the main thread is the one that has the number of the process,
     also after a fork.
@@ -64,8 +61,7 @@ def in_main_thread():
 
 
 class Breaker:
-    """
-    Lets no call through while the server does not answer, but one probe.
+    """Lets no call through while the server does not answer, but one probe.
 
     :param interval: seconds from a missed deadline to the next probe
     :param patience: seconds within which a probe has ended
@@ -78,8 +74,7 @@ class Breaker:
         self._clock = clock
 
     def admits(self):
-        """
-        Return whether a call may be made now.
+        """Return whether a call may be made now.
 
         If calls are being refused, the one that is let through is the probe.
         """
@@ -102,8 +97,7 @@ class Breaker:
 
 
 class _Pool:
-    """
-    Connections of one kind.
+    """Connections of one kind.
 
     :param path: of the socket
     :param sockets: a module like socket
@@ -120,8 +114,7 @@ class _Pool:
 
     @contextmanager
     def connection(self, deadline):
-        """
-        Lend a connection that nobody else uses meanwhile.
+        """Lend a connection that nobody else uses meanwhile.
 
         :param deadline: in the time of time.monotonic
         :returns: a context with a UnaryConnection that nobody else uses
@@ -190,8 +183,7 @@ class _Process:
 
 
 class Channel:
-    """
-    Calls one index server.
+    """Calls one index server.
 
     :param path: of its socket
     :param timeout: seconds within which a call has ended
@@ -223,8 +215,7 @@ class Channel:
         return process
 
     def call(self, method, message):
-        """
-        Make a call, and wait for its reply.
+        """Make a call, and wait for its reply.
 
         :param method: its path, such as b'/package.Service/Method'
         :param message: the bytes of the request

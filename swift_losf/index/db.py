@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The LevelDB below an index: opening it, changing it, making it durable.
+"""The LevelDB below an index: opening it, changing it, making it durable.
 
 Whatever one call changes is one batch, and no two calls change anything at
 the same time. So each batch carries the new state of the volumes it touches.
@@ -54,8 +53,7 @@ class VersionError(Exception):
 
 
 class Database:
-    """
-    A LevelDB, and what is kept in memory of it.
+    """A LevelDB, and what is kept in memory of it.
 
     :param path: its directory; is made if it is missing
     :param durable: whether it is on a disk, not in memory
@@ -162,8 +160,7 @@ class Database:
 
     @contextlib.contextmanager
     def change(self):
-        """
-        Yield a Change, which is written when the block is left.
+        """Yield a Change, which is written when the block is left.
 
         It is not written if the block raises. No other change is made
         meanwhile.
@@ -203,8 +200,7 @@ class Database:
         return hash_ in self._removals or hash_ in self._syncing
 
     def note_removal(self, hash_):
-        """
-        Note, in a change, that files of a hash are removed.
+        """Note, in a change, that files of a hash are removed.
 
         :returns: whether it is time for a sync, to forget them
         """
@@ -212,8 +208,7 @@ class Database:
         return len(self._removals) >= _MAX_REMOVALS
 
     def sync(self):
-        """
-        Make all durable that has been written before the call.
+        """Make all durable that has been written before the call.
 
         :raises NotDurable: if the index is in memory
         """
@@ -246,8 +241,7 @@ class Database:
             self._synced += 1
 
     def _sync_logs(self):
-        """
-        Sync LevelDB's logs.
+        """Sync LevelDB's logs.
 
         LevelDB's own sync leaves out the log before the last rotation, which
         is not in a table yet. A log that disappears meanwhile is in a table,
@@ -281,8 +275,7 @@ class Database:
 
 
 def is_full(error):
-    """
-    Return whether a write failed because there was no space for it.
+    """Return whether a write failed because there was no space for it.
 
     :param error: what the write has raised
     """

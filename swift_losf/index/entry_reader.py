@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Lists what is in an index, for the calls of index.proto and for upkeep.
+"""Lists what is in an index, for the calls of index.proto and for upkeep.
 
 Each call sees the index as it was when the call began. Suffixes and
 partitions are found by seeking from one to the next, so their number of files
@@ -32,8 +31,7 @@ SEARCHED = 2048
 
 
 def _leader_first(files):
-    """
-    Put the file that says where a hash stands before its other files.
+    """Put the file that says where a hash stands before its other files.
 
     :param files: of a hash: a list of (name, value), by key
     :returns: the newest data file, or else the first file; then the others
@@ -44,8 +42,7 @@ def _leader_first(files):
 
 
 class EntryReader:
-    """
-    Lists the files, hashes, suffixes and partitions of an index.
+    """Lists the files, hashes, suffixes and partitions of an index.
 
     :param db: a Database
     :param part_power: its PartPower
@@ -62,8 +59,7 @@ class EntryReader:
                     *keys.hash_range(partition, hash_))}
 
     def is_entered(self, partition, hash_, location, files=None):
-        """
-        Return whether a record has an entry.
+        """Return whether a record has an entry.
 
         The entry may be in quarantine, or have another name.
 
@@ -79,8 +75,7 @@ class EntryReader:
         return any(each.spot == location.spot for each in entered)
 
     def find(self, partition, hash_, location, name):
-        """
-        Return the key of the entry of a record, in quarantine or not.
+        """Return the key of the entry of a record, in quarantine or not.
 
         Only the keys that it may have are looked up: a scan that finds
         nothing goes on through all that was deleted behind it.
@@ -108,8 +103,7 @@ class EntryReader:
 
     def list_suffix(self, partition, suffix, after=b'', limit=0,
                     last_suffix=0):
-        """
-        List the hashes of a suffix, or of some in a row, page by page.
+        """List the hashes of a suffix, or of some in a row, page by page.
 
         :param after: the last hash of the page before
         :param limit: most hashes wanted; 0: as many as a page has
@@ -160,8 +154,7 @@ class EntryReader:
         return self._part_power.view.slices(partition)
 
     def entries(self, partition, suffix=0, last=keys.MAX_SUFFIX, after=b''):
-        """
-        Return an iterator of the entries of suffixes in a row, by hash.
+        """Return an iterator of the entries of suffixes in a row, by hash.
 
         :param suffix: the first of them
         :param last: the last of them
@@ -175,8 +168,7 @@ class EntryReader:
 
     def _walk(self, piece, suffix=0, last=keys.MAX_SUFFIX, after=b'', *,
               skim=False):
-        """
-        Yield the entries of a Slice, some suffixes of it.
+        """Yield the entries of a Slice, some suffixes of it.
 
         Where it is but a part of the suffixes, one is sought after the other.
 
@@ -201,8 +193,7 @@ class EntryReader:
             entries.seek(piece.first(found + behind))
 
     def list_files(self, first, end, after=b''):
-        """
-        List the files of the hashes that stand in a range, page by page.
+        """List the files of the hashes that stand in a range, page by page.
 
         A hash stands where its newest data file does, or, if it has none,
         its first file; that one comes first among its files.
@@ -243,8 +234,7 @@ class EntryReader:
                 for name, value in files]
 
     def list_quarantine(self, after=b''):
-        """
-        List the files in quarantine, page by page.
+        """List the files in quarantine, page by page.
 
         :param after: the second value of the page before
         :returns: (a list of (partition, hash, name, Location), what to give

@@ -32,8 +32,7 @@ class Status(enum.IntEnum):
 
 
 class CallError(Exception):
-    """
-    A call that failed.
+    """A call that failed.
 
     :param reason: what happened
     :param status: the Status that the server answered with; None if it gave
@@ -49,8 +48,7 @@ class Reply(Stream):
     """What has arrived of the reply to one call."""
 
     def add_data(self, data):
-        """
-        Take in more of the body.
+        """Take in more of the body.
 
         :raises CallError: if the reply becomes too long
         """
@@ -59,8 +57,7 @@ class Reply(Stream):
             raise CallError('the reply is longer than %d bytes' % MAX_REPLY)
 
     def message(self):
-        """
-        Return the bytes of the message.
+        """Return the bytes of the message.
 
         :raises CallError: if the call failed or the reply is malformed
         """

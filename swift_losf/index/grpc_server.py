@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Serves unary gRPC calls, each connection in a thread of its own.
+"""Serves unary gRPC calls, each connection in a thread of its own.
 
 A call takes some ten microseconds of LevelDB: to hand it from one thread to
 another, and back, costs more. So the thread that reads a call answers it, and
@@ -57,8 +56,7 @@ _TRAILERS = _trailers(Status.OK, '')
 
 
 class Refusal(Exception):
-    """
-    A call that gets no message.
+    """A call that gets no message.
 
     :param status: a Status
     :param text: why
@@ -77,8 +75,7 @@ class _Request(http2.Stream):
             self.body += data
 
     def message(self):
-        """
-        Return the bytes of the message.
+        """Return the bytes of the message.
 
         :raises Refusal: if it is too long, or not coded as it should be
         """
@@ -93,8 +90,7 @@ class _Request(http2.Stream):
 
 
 class Peer(http2.Connection):
-    """
-    A client.
+    """A client.
 
     :param sock: a connected socket, which belongs to it from now on
     :param service: of a UnaryServer
@@ -110,8 +106,7 @@ class Peer(http2.Connection):
         self._last = 0
 
     def serve(self):
-        """
-        Answer calls.
+        """Answer calls.
 
         :raises ProtocolError: when the client goes, or breaks HTTP/2
         :raises OSError: of the socket
@@ -196,8 +191,7 @@ class Peer(http2.Connection):
 
 
 class UnaryServer:
-    """
-    Accepts connections, and serves each.
+    """Accepts connections, and serves each.
 
     :param sock: a socket that listens; it belongs to the server from now on
     :param service: with ``paths``, those of its methods; ``answer(path,
@@ -223,8 +217,7 @@ class UnaryServer:
         self._thread.start()
 
     def close(self, seconds):
-        """
-        End all connections, with the calls that are under way.
+        """End all connections, with the calls that are under way.
 
         :param seconds: for which threads are waited for at most
         """

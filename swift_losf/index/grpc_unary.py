@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Makes unary gRPC calls over one connected socket.
+"""Makes unary gRPC calls over one connected socket.
 
 grpcio's own client blocks eventlet's hub, or fails in its threads; this one
 waits in the socket it is given and nowhere else, so a green socket makes it
@@ -42,8 +41,7 @@ def _decoder():
 
 
 class UnaryConnection(http2.Connection):
-    """
-    A connection to a gRPC server.
+    """A connection to a gRPC server.
 
     :param sock: a connected socket, which belongs to it from now on
     """
@@ -60,8 +58,7 @@ class UnaryConnection(http2.Connection):
         super().close()
 
     def is_alive(self):
-        """
-        Return whether the server seems to have left the connection open.
+        """Return whether the server seems to have left the connection open.
 
         What the server has sent since the last call is taken in.
         """
@@ -76,8 +73,7 @@ class UnaryConnection(http2.Connection):
         return self.usable
 
     def call(self, path, message, deadline):
-        """
-        Make a call, and wait for its reply.
+        """Make a call, and wait for its reply.
 
         :param path: of the method, such as b'/package.Service/Method'
         :param message: the bytes of the request
@@ -107,8 +103,7 @@ class UnaryConnection(http2.Connection):
         return reply.message()
 
     def _acknowledge(self, deadline):
-        """
-        Answer what the server has asked; return whether that was possible.
+        """Answer what the server has asked; return whether that was possible.
         """
         try:
             self._flush(deadline)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The subset of HTTP/2 (RFC 9113) that unary gRPC needs, for both of its ends.
+"""The subset of HTTP/2 (RFC 9113) that unary gRPC needs, for both of its ends.
 
 A Connection sends messages within the windows of its peer, and gathers what
 arrives by stream. It waits in the socket it is given and nowhere else, so a
@@ -87,8 +86,7 @@ def _unpadded(flags, payload):
 
 
 class Stream:
-    """
-    What has arrived of one call, and what may be sent for it.
+    """What has arrived of one call, and what may be sent for it.
 
     :param window: bytes that may be sent
     """
@@ -108,8 +106,7 @@ class Stream:
 
 
 class Connection:
-    """
-    One end of a connection.
+    """One end of a connection.
 
     :param sock: a connected socket, which belongs to it from now on
     :param opening: bytes that are sent before all others
@@ -177,8 +174,7 @@ class Connection:
             self._sock.settimeout(left)
 
     def _take(self, data):
-        """
-        Take in what has arrived.
+        """Take in what has arrived.
 
         :raises ProtocolError: if that ends the connection
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The index of one device and storage policy: the calls of index.proto.
+"""The index of one device and storage policy: the calls of index.proto.
 
 FORMAT.md, "The index", "Writing a file" and "Removing a file". A call that
 changes anything is one batch; one that only reads sees the index as it was
@@ -40,8 +39,7 @@ def is_tombstone(name):
 
 
 class Index:
-    """
-    Keeps which files exist, where their records are, and what is unused.
+    """Keeps which files exist, where their records are, and what is unused.
 
     Its parts: ``part_power`` tells which partition a hash is in, whatever a
     caller takes it to be, ``reader`` lists what there is, ``reclaim`` queues
@@ -67,8 +65,7 @@ class Index:
 
     def register(self, partition, hash_, name, location, watermark,
                  supersedes=()):
-        """
-        Enter a file whose record is durable, and remove what gives way.
+        """Enter a file whose record is durable, and remove what gives way.
 
         Entering it again changes nothing. A file of the same name gives way,
         as it would to a rename.
@@ -110,8 +107,7 @@ class Index:
         return sorted(files.items())
 
     def _take_out(self, change, partition, hash_, files, names):
-        """
-        Take files out, in a change, and have their space given back.
+        """Take files out, in a change, and have their space given back.
 
         :param files: of the hash, which is brought up to date
         :param names: of those that are taken out
@@ -139,8 +135,7 @@ class Index:
                           % location.spot)
 
     def remove(self, partition, hash_, names=()):
-        """
-        Take files out, and have their space given back.
+        """Take files out, and have their space given back.
 
         When a tombstone is among them, what was removed of the hash before
         is durable too: it must not outlive what has deleted it.
@@ -173,8 +168,7 @@ class Index:
             self.db.sync()
 
     def quarantine(self, partition, hash_=None, suffix=None):
-        """
-        Put all files of a hash, or of a suffix, into quarantine, durably.
+        """Put all files of a hash, or of a suffix, into quarantine, durably.
 
         :param hash_: 16 bytes, or None
         :param suffix: a number, if there is no hash
@@ -203,8 +197,7 @@ class Index:
         return count
 
     def rename(self, partition, hash_, old, new):
-        """
-        Give a file another name, durably. Doing it again changes nothing.
+        """Give a file another name, durably. Doing it again changes nothing.
 
         :returns: the files of the hash: a list of (name, Location), by name
         :raises NotFound: if there is no file of either name
@@ -233,8 +226,7 @@ class Index:
             change.next_volume = max(change.next_volume, number + 1)
 
     def retire(self, number):
-        """
-        Let no record of a volume be registered any more, if it has none.
+        """Let no record of a volume be registered any more, if it has none.
 
         :param number: of the volume, which is about to be removed
         :returns: False if files of it are entered
@@ -252,8 +244,7 @@ class Index:
             change.drop_volume(number)
 
     def new_volume(self, type_):
-        """
-        Reserve a number for a volume.
+        """Reserve a number for a volume.
 
         :param type_: a VolumeType
         :returns: the number

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The calls of index.proto, for Swift's processes.
+"""The calls of index.proto, for Swift's processes.
 
 Arguments and results are plain values and frozen dataclasses. A reply that
 does not fit the question raises IndexUnavailable, as no reply does.
@@ -59,8 +58,7 @@ def _plain(cls, message):
 
 
 class IndexClient:
-    """
-    Asks the index server of one device and policy.
+    """Asks the index server of one device and policy.
 
     Safe in greenlets, in native threads and after a fork; channel.py
     says how.
@@ -136,8 +134,7 @@ class IndexClient:
             object_hash)
 
     def remove(self, partition, object_hash, names=()):
-        """
-        Take files out of the index, and give their space back some time.
+        """Take files out of the index, and give their space back some time.
 
         :param names: of the files; none: all files of the hash
         :returns: (a list of the names that were there, how many files the
@@ -148,8 +145,7 @@ class IndexClient:
         return list(reply.removed), reply.left
 
     def quarantine(self, partition, object_hash=None, suffix=None):
-        """
-        Put all files of a hash, or of a suffix, into quarantine.
+        """Put all files of a hash, or of a suffix, into quarantine.
 
         :param object_hash: 16 bytes, or None
         :param suffix: a number, if there is no hash
@@ -177,8 +173,7 @@ class IndexClient:
         return self._places.find(object_hash)
 
     def list_suffix(self, partition, suffix, limit=0):
-        """
-        List the hashes of a suffix.
+        """List the hashes of a suffix.
 
         :param suffix: a number
         :param limit: so many hashes are asked for at a time; 0: as many as
@@ -192,8 +187,7 @@ class IndexClient:
             after = page[-1][0] if page else after
 
     def list_onward(self, partition, suffix, limit=0):
-        """
-        List a page of the hashes of a suffix and of all behind it.
+        """List a page of the hashes of a suffix and of all behind it.
 
         :param suffix: a number
         :param limit: most hashes wanted; 0: as many as the server likes
@@ -229,8 +223,7 @@ class IndexClient:
         return list(self._ask('ListPartitions').partitions)
 
     def list_files(self, first, end, after=b''):
-        """
-        List a page of the files of the hashes that stand in a range.
+        """List a page of the files of the hashes that stand in a range.
 
         :param first: (volume, offset)
         :param end: the same, behind the last
@@ -275,8 +268,7 @@ class IndexClient:
         return files, page.next
 
     def new_volume(self, volume_type):
-        """
-        Reserve the number of a new volume, and return it.
+        """Reserve the number of a new volume, and return it.
 
         :param volume_type: a number, FORMAT.md, "Volumes"
         """

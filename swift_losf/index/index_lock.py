@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Locks the index of a device and policy for one process: index.lock.
-"""
+"""Locks the index of a device and policy for one process: index.lock."""
 
 import contextlib
 import errno
@@ -21,8 +19,7 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class IndexLock:
-    """
-    A held lock of an index, and what comes with it.
+    """A held lock of an index, and what comes with it.
 
     :param layout: the Layout that it is found by
     :param fd: of index.lock
@@ -45,8 +42,7 @@ class IndexLock:
 
 
 def check_device(path, mount_check):
-    """
-    Check that a device is there.
+    """Check that a device is there.
 
     :raises ServerError: if there is no device, or a mere directory where one
         has to be mounted
@@ -73,8 +69,7 @@ def _open_lock(path):
 
 
 def _unlink_socket(path):
-    """
-    Remove the socket of a server that was killed.
+    """Remove the socket of a server that was killed.
 
     Readers trust what that server has published for as long as it is there.
     On a disk that cannot be written nothing is to be published anew.
@@ -90,8 +85,7 @@ def _unlink_socket(path):
 
 @contextlib.contextmanager
 def locked(layout, mount_check=False):
-    """
-    Hold index.lock, with room to work even if the disk is full.
+    """Hold index.lock, with room to work even if the disk is full.
 
     Yields the IndexLock.
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The calls of index.proto: messages in, messages out.
+"""The calls of index.proto: messages in, messages out.
 
 There is no generated service class: the descriptor names the calls, and a
 table tells what each does with an Index.
@@ -174,8 +173,7 @@ logger = logging.getLogger(__name__)
 
 
 class IndexService:
-    """
-    Answers that it is unavailable, and why, until it is given an index.
+    """Answers that it is unavailable, and why, until it is given an index.
 
     :param fail: called with the exception after which the index has to be
         recovered
@@ -212,8 +210,7 @@ class IndexService:
             self._changed.notify_all()
 
     def answer(self, path, data):
-        """
-        Answer a call.
+        """Answer a call.
 
         :param path: of the method
         :param data: the bytes of the request
@@ -241,8 +238,7 @@ class IndexService:
             raise Refusal(Status.UNKNOWN, repr(err)) from err
 
     def close(self, seconds):
-        """
-        Begin no more calls, and wait until those under way are answered.
+        """Begin no more calls, and wait until those under way are answered.
 
         :param seconds: for which they are waited for at most
         """

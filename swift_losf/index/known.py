@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Which part of an index may be asked for while the rest of it is made anew.
+"""Which part of an index may be asked for while the rest of it is made anew.
 
 What is lost is made in the order of its keys, so all is known up to a place.
 """
@@ -44,8 +43,7 @@ class Known:
                      if end > known]
 
     def require(self, start: bytes, stop: bytes) -> None:
-        """
-        Check that all entries from a key to below another are known.
+        """Check that all entries from a key to below another are known.
 
         :raises NotKnownYet: if they are not
         """
@@ -57,8 +55,7 @@ class Known:
                               'for is not known yet')
 
     def require_all(self) -> None:
-        """
-        Check that all entries are known.
+        """Check that all entries are known.
 
         :raises NotKnownYet: if they are not
         """

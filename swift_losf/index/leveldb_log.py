@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Tells whether a power cut has torn the logs of a LevelDB, or damage has.
+"""Tells whether a power cut has torn the logs of a LevelDB, or damage has.
 
 LevelDB cannot tell: it refuses both, or skips what is damaged in both. What a
 power cut tears was never synced, nor was anything behind it. So damage in
@@ -24,8 +23,7 @@ _MASK_DELTA = 0xa282ead8
 
 
 def is_torn(path):
-    """
-    Return whether the logs of a LevelDB have no damage older than a sync.
+    """Return whether the logs of a LevelDB have no damage older than a sync.
 
     :param path: the directory of the LevelDB, which nobody has open
     """

@@ -14,8 +14,7 @@ from swift_losf.format.values import Location
 
 @dataclass(frozen=True)
 class Copy:
-    """
-    A record that was copied, and its durable copy.
+    """A record that was copied, and its durable copy.
 
     :param partition: of the object
     :param hash: of its name, 16 bytes
@@ -31,8 +30,7 @@ class Copy:
 
 
 class Mover:
-    """
-    Moves entries of an index from records to their copies.
+    """Moves entries of an index from records to their copies.
 
     :param db: a Database
     :param reader: its EntryReader
@@ -63,8 +61,7 @@ class Mover:
             self.copied = frozenset()
 
     def move(self, copies, type_, end, is_current):
-        """
-        Move entries, all in one batch.
+        """Move entries, all in one batch.
 
         A copy whose record has no entry any more, or has been marked since it
         was read, is given back: what was done meanwhile wins.

@@ -23,8 +23,7 @@ MAX_POWER = 32
 
 @dataclass(frozen=True)
 class _Stored:
-    """
-    What the entry has.
+    """What the entry has.
 
     :param keyed: the part power that the keys follow from
     :param power: the part power of the ring
@@ -37,8 +36,7 @@ class _Stored:
 
 
 def unpack(value: bytes) -> List[int]:
-    """
-    Read the entry.
+    """Read the entry.
 
     :raises FormatError: if it is none
     """
@@ -46,8 +44,7 @@ def unpack(value: bytes) -> List[int]:
 
 
 class PartPower:
-    """
-    Tells where the hashes of an index are, by the part power of the ring.
+    """Tells where the hashes of an index are, by the part power of the ring.
 
     :param db: a Database
     """
@@ -62,8 +59,7 @@ class PartPower:
         self.load()
 
     def load(self) -> None:
-        """
-        Go by what is stored.
+        """Go by what is stored.
 
         :raises FormatError: if that is no part power
         """
@@ -72,8 +68,7 @@ class PartPower:
             self._use(_Stored(*unpack(stored)))
 
     def set(self, power: Optional[int]) -> None:
-        """
-        Take over the part power of the ring, durably.
+        """Take over the part power of the ring, durably.
 
         :param power: None: it is not known, and stays what it was
         :raises InvalidArgument: if it is none that a ring can have
@@ -121,16 +116,14 @@ class PartPower:
         self.view = PartitionView(stored.keyed, stored.power)
 
     def key_partition(self, partition: int, hash_: bytes) -> int:
-        """
-        Return what stands for the partition in the keys of a hash.
+        """Return what stands for the partition in the keys of a hash.
 
         :param partition: that the caller takes it to be in
         """
         return self.view.group(partition, hash_)
 
     def key_partition_of(self, header: RecordHeader) -> int:
-        """
-        Return what stands for the partition in the keys of a record.
+        """Return what stands for the partition in the keys of a record.
 
         It follows from the hash; the header tells only where no part power
         is known.
@@ -138,8 +131,7 @@ class PartPower:
         return self.view.group(header.partition, header.hash)
 
     def note_change(self, partition: int, hash_: bytes) -> None:
-        """
-        Note, in a change, that files of a hash are changed.
+        """Note, in a change, that files of a hash are changed.
 
         The caller has invalidated the suffix in the partition that it knows.
         If the ring has become another one, so it is here where the file is.

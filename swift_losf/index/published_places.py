@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Finds files in the table that an index server publishes, without a call.
+"""Finds files in the table that an index server publishes, without a call.
 
 FORMAT.md, "Reads without a call". What the table does not tell, or cannot be
 relied upon to tell, is None: then the server is to be asked.
@@ -26,8 +25,7 @@ _READS = 3
 
 @dataclass(frozen=True)
 class _Table:
-    """
-    A table, as a reader has it open.
+    """A table, as a reader has it open.
 
     :param fd: of the table; it stays open for as long as the process lives,
         if another thread may be reading from it
@@ -42,8 +40,7 @@ class _Table:
         os.close(self.fd)
 
     def probe(self, prefix: bytes) -> Any:
-        """
-        Return the files of a hash, or None if the table does not tell.
+        """Return the files of a hash, or None if the table does not tell.
 
         :raises EOFError: if the table was withdrawn
         """
@@ -60,8 +57,7 @@ class _Table:
 
 
 class PublishedPlaces:
-    """
-    Finds the files of a hash.
+    """Finds the files of a hash.
 
     Safe in greenlets, in native threads and after a fork.
 
@@ -80,8 +76,7 @@ class PublishedPlaces:
         self._may_ask_at = 0.0
 
     def find(self, hash_: bytes) -> Optional[List[Tuple[str, Location]]]:
-        """
-        Return the files of a hash, by name, or None if they are not known.
+        """Return the files of a hash, by name, or None if they are not known.
 
         :param hash_: 16 bytes
         :raises IndexUnavailable: if the server does not answer

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Publishes where files are, so that readers need not call the index server.
+"""Publishes where files are, so that readers need not call the index server.
 
 FORMAT.md, "Reads without a call". The table is memory that belongs to no
 filesystem and goes with the last process that has it open. Only the server
@@ -32,8 +31,7 @@ _PAUSE = 0.001
 KEY = 16
 
 def identity(path):
-    """
-    Tell the socket at a path from any that is there before or after it.
+    """Tell the socket at a path from any that is there before or after it.
 
     :raises OSError: if there is none
     """
@@ -45,8 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class Publisher:
-    """
-    Keeps a table of the places of files.
+    """Keeps a table of the places of files.
 
     :param db: the Database, which tells it each change from now on
     :param socket: what identifies the server's socket: identity()
@@ -116,8 +113,7 @@ class Publisher:
         os.pwrite(self.descriptor, bucket.pack(), at)
 
     def apply(self, touched):
-        """
-        Publish a change, before anybody is told of it.
+        """Publish a change, before anybody is told of it.
 
         REQUIRES: no other change is made meanwhile.
 

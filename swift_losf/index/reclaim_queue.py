@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The space of volumes that is to be given back: the `d` entries of an index.
+"""The space of volumes that is to be given back: the `d` entries of an index.
 
 The sweeper works them off. FORMAT.md, "Removing a file".
 """
@@ -16,8 +15,7 @@ BATCH = 10000
 
 
 class ReclaimQueue:
-    """
-    Names ranges of volumes that are given back some time.
+    """Names ranges of volumes that are given back some time.
 
     :param db: a Database
     """
@@ -45,8 +43,7 @@ class ReclaimQueue:
         return self._unpacked(self._db.scan(*keys.dead_range(number)))
 
     def of_snapshot(self, snapshot, number):
-        """
-        Return what of_volume does, as of an earlier moment.
+        """Return what of_volume does, as of an earlier moment.
 
         :param snapshot: of the Database
         :param number: of the volume
@@ -69,8 +66,7 @@ class ReclaimQueue:
                 length for _, length in batch))
 
     def given_back(self, number, ranges, punched):
-        """
-        Take out what is given back, durably, or need not be.
+        """Take out what is given back, durably, or need not be.
 
         :param number: of the volume
         :param ranges: (offset, length) each

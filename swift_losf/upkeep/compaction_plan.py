@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Decides which volumes are compacted, and in which order: no I/O.
+"""Decides which volumes are compacted, and in which order: no I/O.
 
 FORMAT.md, "Compaction".
 """
@@ -17,8 +16,7 @@ SCARCE_GARBAGE = 0.05
 
 @dataclass(frozen=True)
 class VolumeUse:
-    """
-    What one volume takes of its disk, and what for.
+    """What one volume takes of its disk, and what for.
 
     :param number: of the volume
     :param type: a VolumeType
@@ -51,8 +49,7 @@ class VolumeUse:
 
 @dataclass(frozen=True)
 class Limits:
-    """
-    What calls for compaction.
+    """What calls for compaction.
 
     :param garbage: the part of the bytes that all volumes take that may be
         garbage
@@ -71,8 +68,7 @@ class Limits:
 
 def plan(volumes: Iterable[VolumeUse], limits: Limits, free: int
          ) -> List[int]:
-    """
-    Choose the volumes that are compacted.
+    """Choose the volumes that are compacted.
 
     Those without files come first: nothing of them is copied. Of the others
     those with the largest part of garbage are taken, until what is left of it

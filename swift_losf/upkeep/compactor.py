@@ -48,8 +48,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Compaction:
-    """
-    What a compactor goes by.
+    """What a compactor goes by.
 
     :param limits: Limits
     :param rates: Rates
@@ -68,8 +67,7 @@ class Compaction:
 
 
 class Compactor(threading.Thread):
-    """
-    The thread that compacts volumes, and removes those without files.
+    """The thread that compacts volumes, and removes those without files.
 
     :param layout: a Layout
     :param index: the Index
@@ -283,8 +281,7 @@ class Compactor(threading.Thread):
         self.removed += 1
 
     def _buries_first(self, number):
-        """
-        Return whether dead data has to be buried before a volume goes.
+        """Return whether dead data has to be buried before a volume goes.
 
         A tombstone stays on the disk until nobody finds what it has deleted,
         not even when the index is lost.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Opens an index that may be damaged. FORMAT.md, "Recovery", step 2.
+"""Opens an index that may be damaged. FORMAT.md, "Recovery", step 2.
 
 One whose log a power cut has torn is opened without what was not synced. Of
 one that is damaged otherwise what can be read is copied (salvage.py), and the
@@ -31,8 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def open_index(layout, progress=lambda state: None):
-    """
-    Open an index; one that is lost or damaged gives way to a new one.
+    """Open an index; one that is lost or damaged gives way to a new one.
 
     :param layout: a Layout
     :param progress: called with a few words on what is being done
@@ -108,8 +106,7 @@ def _open_torn(layout):
 
 
 def is_lost(error):
-    """
-    Return whether an index cannot be used again after an error.
+    """Return whether an index cannot be used again after an error.
 
     A full disk or a lock, for one, says nothing against what is in the index.
 
@@ -122,8 +119,7 @@ def is_lost(error):
 
 
 def set_aside(layout, reason):
-    """
-    Rename an index, so that a new one is made from the volumes.
+    """Rename an index, so that a new one is made from the volumes.
 
     :param reason: why: an exception, or a text
     """
@@ -136,8 +132,7 @@ def set_aside(layout, reason):
 
 
 def set_damaged_aside(layout, reason):
-    """
-    Rename an index, so that a new one is made of it and of the volumes.
+    """Rename an index, so that a new one is made of it and of the volumes.
 
     :param reason: why: an exception
     """

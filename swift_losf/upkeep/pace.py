@@ -9,8 +9,7 @@ BUSY_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Rates:
-    """
-    How fast the background may be.
+    """How fast the background may be.
 
     :param busy: bytes a second while somebody is served
     :param idle: the same, while nobody is
@@ -19,8 +18,7 @@ class Rates:
     idle: int
 
     def pause(self, seconds, count, is_busy):
-        """
-        Return for how many seconds to pause after a piece of work.
+        """Return for how many seconds to pause after a piece of work.
 
         :param seconds: that it took
         :param count: bytes that it read

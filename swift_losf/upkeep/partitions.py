@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Makes the directories of partitions those of the part power of the ring.
+"""Makes the directories of partitions those of the part power of the ring.
 
 FORMAT.md, "The part power". Any step may be done again: it is noted at the end
 that all are done.
@@ -41,8 +40,7 @@ def _locked(directory):
 
 
 def invalidate(layout, partition, suffixes):
-    """
-    Put suffixes down for rehashing, as stock Swift does.
+    """Put suffixes down for rehashing, as stock Swift does.
 
     :param layout: a Layout
     :param partition: a number; its directory is made if it is missing
@@ -56,8 +54,7 @@ def invalidate(layout, partition, suffixes):
 
 
 def _forget_hashes(directory):
-    """
-    Have Swift compute all hashes of a partition anew.
+    """Have Swift compute all hashes of a partition anew.
 
     A file that says so is another one than whoever computes them just now has
     read: so what comes of that is not kept. No file might be taken for none.
@@ -89,8 +86,7 @@ def _directories(layout):
 
 
 def tidy(layout, index, is_stopped=lambda: False):
-    """
-    Have a directory for each partition that has files.
+    """Have a directory for each partition that has files.
 
     After a change of the part power, no hashes are left that were computed
     before, and no directories of partitions that have no files now.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Makes anew what an index has lost. FORMAT.md, "A lost index".
+"""Makes anew what an index has lost. FORMAT.md, "A lost index".
 
 1. Processes, one for each processor, read the volumes in pieces, and write
    what an entry is made of to sorted runs.
@@ -55,8 +54,7 @@ class Scan:
 
 
 class Rebuild:
-    """
-    Fills an index that lacks what is in its volumes.
+    """Fills an index that lacks what is in its volumes.
 
     :param layout: a Layout
     :param index: the Index, whose db.known tells what it lacks
@@ -77,8 +75,7 @@ class Rebuild:
             self._directory = index.db.path + '.runs'
 
     def run(self, volumes, invalidate):
-        """
-        Enter all records of volumes.
+        """Enter all records of volumes.
 
         :param volumes: (number, size) each
         :param invalidate: called with a partition and a set of suffixes
@@ -189,8 +186,7 @@ def _count(counts, entry, number, length):
 
 
 class _Worker(threading.Thread):
-    """
-    Gives tasks to a process, one after the other.
+    """Gives tasks to a process, one after the other.
 
     :param directory: of the runs
     :param tasks: a deque of dicts

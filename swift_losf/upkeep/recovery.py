@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Recovers an index before it is served: FORMAT.md, "Recovery".
+"""Recovers an index before it is served: FORMAT.md, "Recovery".
 
 The steps are numbered there. Each may be interrupted and done again.
 """
@@ -44,8 +43,7 @@ logger = logging.getLogger(__name__)
 
 def recover(layout, progress=lambda state: None, serve=lambda index: None,
             part_power=None):
-    """
-    Open the index of a device and policy, with all that was acknowledged.
+    """Open the index of a device and policy, with all that was acknowledged.
 
     REQUIRES: index.lock.
 
@@ -70,8 +68,7 @@ def recover(layout, progress=lambda state: None, serve=lambda index: None,
 
 
 class Recovery:
-    """
-    Brings an index up to date with its volumes.
+    """Brings an index up to date with its volumes.
 
     :param layout: a Layout
     :param index: the Index, which nobody else uses yet

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Copies what can be read of a damaged index into a new one.
+"""Copies what can be read of a damaged index into a new one.
 
 FORMAT.md, "A damaged index". LevelDB passes over a block that it cannot read,
 and says so: so what can be read before and behind it is found by seeking. An
@@ -39,8 +38,7 @@ class NothingLeft(Exception):
 
 
 def read_around(db: Any) -> Iterator[_Entry]:
-    """
-    Yield the entries that can be read, and where such begin again.
+    """Yield the entries that can be read, and where such begin again.
 
     :param db: a plyvel.DB
     :raises NothingLeft: if nothing can be read up to the end
@@ -93,8 +91,7 @@ def _key(number):
 
 
 class Salvage:
-    """
-    Takes over the entries of a damaged index, hash by hash.
+    """Takes over the entries of a damaged index, hash by hash.
 
     :param source: its directory
     :param database: of an index that is new, and is to be filled
@@ -119,8 +116,7 @@ class Salvage:
         self._counts: Dict[int, Counter[str]] = {}
 
     def run(self) -> None:
-        """
-        Copy what can be read.
+        """Copy what can be read.
 
         :raises NothingLeft: if more than entries of files is damaged
         :raises plyvel.Error: if the new index cannot be written
@@ -150,8 +146,7 @@ class Salvage:
         self._add_gap(self._place, self._skipped)
 
     def _add_gap(self, first: bytes, last: bytes) -> None:
-        """
-        Note that hashes are not known.
+        """Note that hashes are not known.
 
         :param first: the place of the first
         :param last: the prefix of the keys of the last

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Scans pieces of volumes into sorted runs, in a process of its own.
+"""Scans pieces of volumes into sorted runs, in a process of its own.
 
     python -m swift_losf.upkeep.scan_worker DIRECTORY
 
@@ -26,8 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def scan_piece(directory, path, number, start, end, part_power, gaps=None):
-    """
-    Put the records that begin in a piece of a volume into sorted runs.
+    """Put the records that begin in a piece of a volume into sorted runs.
 
     :param directory: of the runs
     :param path: of the volume

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Decides which of all records of a hash are files when an index was lost.
+"""Decides which of all records of a hash are files when an index was lost.
 
 FORMAT.md, "Recovery", step 4; as index/adopter.py decides it for one record
 after the other, but all of them are known here, and none has an entry.
@@ -20,8 +19,7 @@ Settled = Tuple[List[Entry], List[Entry], List[Entry]]
 
 
 def settle(entries: List[Entry]) -> Settled:
-    """
-    Sort the records of a hash by what becomes of them.
+    """Sort the records of a hash by what becomes of them.
 
     :param entries: all valid records of one hash
     :returns: (files, files in quarantine, what is given back)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Keeps the records of a rebuild in files, each in the order of the index.
+"""Keeps the records of a rebuild in files, each in the order of the index.
 
 Nothing of them outlives the rebuild, and nobody else reads them.
 """
@@ -23,8 +22,7 @@ _BUFFER = 2 ** 18
 
 
 class Entry(NamedTuple):
-    """
-    A record, as an entry of the index is made of it.
+    """A record, as an entry of the index is made of it.
 
     :param place: partition and turned hash, as in a key
     :param written: Unix time, ns
@@ -56,8 +54,7 @@ class Entry(NamedTuple):
 
 
 def entry_of(number, found, part_power=None):
-    """
-    Return the bytes of an Entry, which sort as in the index.
+    """Return the bytes of an Entry, which sort as in the index.
 
     :param number: of the volume
     :param found: a Scanned

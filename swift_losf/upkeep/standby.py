@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Opens an index whose disk cannot be written. FORMAT.md, "A disk that cannot be
-written".
+"""Opens an index whose disk cannot be written. FORMAT.md, "A disk that cannot
+be written".
 
 LevelDB writes when it is opened. So it is given a directory in memory, with
 links to the tables that are on the disk, and copies of its logs.
@@ -31,8 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def can_write(directory):
-    """
-    Return whether a file can be made, written and synced.
+    """Return whether a file can be made, written and synced.
 
     :param directory: where; nothing is left there
     """
@@ -49,8 +47,7 @@ def can_write(directory):
 
 
 def is_for_want_of_disk(error, layout):
-    """
-    Return whether an index cannot be opened since its disk is not written.
+    """Return whether an index cannot be opened since its disk is not written.
 
     :param error: why it cannot be opened
     :param layout: a Layout
@@ -67,8 +64,7 @@ def _is_writable(layout):
 
 
 def is_writable_again(layout):
-    """
-    Return whether an index could be opened where it belongs.
+    """Return whether an index could be opened where it belongs.
 
     :param layout: a Layout
     """
@@ -80,8 +76,7 @@ def is_writable_again(layout):
 
 
 def open_standby(layout, reason):
-    """
-    Open an index in memory, over the one on the disk.
+    """Open an index in memory, over the one on the disk.
 
     :param layout: a Layout
     :param reason: why it is not opened on the disk
@@ -104,8 +99,7 @@ def open_standby(layout, reason):
 
 
 def drop_index(layout):
-    """
-    Remove an index that a server before has left in memory.
+    """Remove an index that a server before has left in memory.
 
     REQUIRES: index.lock.
 

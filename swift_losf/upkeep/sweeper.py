@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Gives the space of removed files back. FORMAT.md, "Removing a file".
+"""Gives the space of removed files back. FORMAT.md, "Removing a file".
 
 A round takes the `d` entries of one moment. It first syncs the index: no
 entry of a file may come back whose record is gone. Then it makes the headers
@@ -46,8 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def joined(records, alignment):
-    """
-    Return the ranges that records take, those side by side as one.
+    """Return the ranges that records take, those side by side as one.
 
     :param records: (offset, length) each, in their order
     :param alignment: of the records
@@ -63,8 +61,7 @@ def joined(records, alignment):
 
 
 class Sweeper(threading.Thread):
-    """
-    The thread that gives the space of removed files back.
+    """The thread that gives the space of removed files back.
 
     :param layout: a Layout
     :param index: the Index
@@ -113,8 +110,7 @@ class Sweeper(threading.Thread):
             self.join()
 
     def sweep(self):
-        """
-        Do one round.
+        """Do one round.
 
         :returns: how many entries are left of those it was for
         """
@@ -179,8 +175,7 @@ class Sweeper(threading.Thread):
         return len(batch) - len(locked)
 
     def _bury(self, fd, volume_header, offset, length):
-        """
-        Make the header of a record zeros, so that nobody finds it any more.
+        """Make the header of a record zeros, so that nobody finds it any more.
 
         :returns: whether it was a dead record; if it is not, that is logged
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads the records of volumes in large pieces: all of many, and each once.
+"""Reads the records of volumes in large pieces: all of many, and each once.
 
 Short records that are whole in what was read are verified there; whatever else
 is met, volume.iter_records decides.
@@ -35,8 +34,7 @@ _COVERED = HEADER_LENGTH - CRC.size
 
 @dataclass(frozen=True)
 class Scanned:
-    """
-    A valid record, as a rebuilt index needs it.
+    """A valid record, as a rebuilt index needs it.
 
     :param offset: in the volume
     :param hash: of the object's name, 16 bytes
@@ -61,8 +59,7 @@ class Scanned:
 
 
 class PieceScan:
-    """
-    Goes through the records that begin in a piece of a volume.
+    """Goes through the records that begin in a piece of a volume.
 
     :param fd: of the volume
     :param volume_header: its VolumeHeader

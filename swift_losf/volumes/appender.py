@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Appends records to volumes, those of many threads at once.
+"""Appends records to volumes, those of many threads at once.
 
 Group commit: of the threads that have a record to append, one leads. It
 writes what is waiting, syncs it once, and wakes the others. What came
@@ -21,8 +20,7 @@ BATCH = 128
 
 
 class _Request:
-    """
-    A record that is to be appended.
+    """A record that is to be appended.
 
     :param record: a NewRecord
     :param data: its data
@@ -43,8 +41,7 @@ class _Request:
 
 
 class _GroupCommit:
-    """
-    Appends the small records of one process.
+    """Appends the small records of one process.
 
     :param pool: a VolumePool
     """
@@ -131,8 +128,7 @@ class _GroupCommit:
 
 
 class Appender:
-    """
-    Appends the records of one device, policy and type of volume.
+    """Appends the records of one device, policy and type of volume.
 
     A process that was forked has volumes of its own.
 
@@ -173,8 +169,7 @@ class Appender:
         return self._process()[0]
 
     def commit(self, record, data):
-        """
-        Append a record. It is durable on return.
+        """Append a record. It is durable on return.
 
         REQUIRES: a native thread, if other greenthreads of this one commit
         too: the leader of a group must not give way to them.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Space that is kept for when the disk is full. FORMAT.md, "A full disk".
+"""Space that is kept for when the disk is full. FORMAT.md, "A full disk".
 
 Only index.lock's holder gives a ballast up or makes it again; anybody may see
 which of the two it is.
@@ -24,8 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, order=True)
 class Space:
-    """
-    What is left on a filesystem.
+    """What is left on a filesystem.
 
     :param bytes: that its users may still write
     :param inodes: that they may still make
@@ -35,8 +33,7 @@ class Space:
 
     @classmethod
     def of(cls, directory):
-        """
-        Look at what is left on a filesystem.
+        """Look at what is left on a filesystem.
 
         :param directory: a path, or a descriptor
         """
@@ -58,8 +55,7 @@ PLENTY = Space(2 * SHORT.bytes + len(_NAMES) * FILE_SIZE,
 
 
 def is_given_up(path):
-    """
-    Return whether a ballast was given up because the disk is full.
+    """Return whether a ballast was given up because the disk is full.
 
     :param path: of the ballast
     """
@@ -70,8 +66,7 @@ def is_given_up(path):
 
 
 class Ballast:
-    """
-    Files that are given up when a filesystem is nearly full.
+    """Files that are given up when a filesystem is nearly full.
 
     REQUIRES: index.lock.
 
@@ -99,8 +94,7 @@ class Ballast:
         return left
 
     def tend(self, may_make=True):
-        """
-        Give the ballast up if little is left, or make it if enough is.
+        """Give the ballast up if little is left, or make it if enough is.
 
         A disk that cannot be written keeps what it has.
 

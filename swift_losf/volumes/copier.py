@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Copies records from one volume to another. FORMAT.md, "Compaction".
+"""Copies records from one volume to another. FORMAT.md, "Compaction".
 
 A record is bound to its place, so its header and the CRC at its end are made
 anew; its data is verified, and copied as it is.
@@ -24,8 +23,7 @@ ATTEMPTS = 100
 
 
 class Target:
-    """
-    The volume of one type that copies are appended to.
+    """The volume of one type that copies are appended to.
 
     :param layout: a Layout
     :param type_: a VolumeType
@@ -73,8 +71,7 @@ class Target:
                 volume.finish()
 
     def copy(self, fd, records, copied=lambda count: None):
-        """
-        Append copies of records, durably.
+        """Append copies of records, durably.
 
         :param fd: of the volume that has them
         :param records: a list of Found

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A volume that a process has locked, and a record in it that is outstanding.
+"""A volume that a process has locked, and a record in it that is outstanding.
 
 A record is outstanding from when its place is chosen until its registration
 has been answered, or given up.
@@ -10,8 +9,7 @@ import os
 
 
 class HeldVolume:
-    """
-    A volume of the pool, with one user at a time.
+    """A volume of the pool, with one user at a time.
 
     :param volume: a WritableVolume
     """
@@ -27,8 +25,7 @@ class HeldVolume:
 
 
 class Pending:
-    """
-    A record that is durable, and not in the index yet.
+    """A record that is durable, and not in the index yet.
 
     :param pool: the VolumePool
     :param held: the HeldVolume
@@ -45,8 +42,7 @@ class Pending:
         return self._pool.watermark(self._held, self.location.offset)
 
     def is_in_place(self, path):
-        """
-        Return whether the record is in the volume that is there now.
+        """Return whether the record is in the volume that is there now.
 
         If not, another device has been mounted, and no volume from before is
         used again.
@@ -63,8 +59,7 @@ class Pending:
         return there
 
     def done(self):
-        """
-        End it: the volume need not stay locked for this record.
+        """End it: the volume need not stay locked for this record.
 
         REQUIRES: the registration has been answered or given up, and is not
         tried again.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Ranges of volumes: locking them, and giving their space back.
+"""Ranges of volumes: locking them, and giving their space back.
 
 FORMAT.md, "Removing a file". Locks belong to open files, not to processes.
 """
@@ -24,8 +23,7 @@ def _lock_range(fd, kind, offset, length):
 
 
 def lock_range(fd, offset, length, shared=False):
-    """
-    Lock a range of a volume for this open file, without waiting.
+    """Lock a range of a volume for this open file, without waiting.
 
     :param shared: with others that read; else the file has to be open for
         writing

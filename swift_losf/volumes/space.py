@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What volumes take of their filesystem, and what that has to be able to do.
+"""What volumes take of their filesystem, and what that has to be able to do.
 """
 
 import errno
@@ -36,8 +35,7 @@ class FilesystemError(Exception):
 
 
 def count_extents(fd):
-    """
-    Return how many extents a file has on its disk.
+    """Return how many extents a file has on its disk.
 
     On a filesystem that does not tell, these are its parts between holes.
     """
@@ -52,8 +50,7 @@ def count_extents(fd):
 
 
 def part_of(disk, most):
-    """
-    Return a number of bytes, or the 256th part of a disk if that is less.
+    """Return a number of bytes, or the 256th part of a disk if that is less.
 
     :param disk: a path on it, or a descriptor
     :param most: bytes
@@ -66,8 +63,7 @@ def part_of(disk, most):
 
 @dataclass(frozen=True)
 class Footprint:
-    """
-    What a file takes of its disk.
+    """What a file takes of its disk.
 
     :param size: bytes up to its end
     :param allocated: bytes of the disk
@@ -79,8 +75,7 @@ class Footprint:
 
 
 def footprint(path):
-    """
-    Return the Footprint of a file.
+    """Return the Footprint of a file.
 
     :param path: of the file
     """
@@ -101,8 +96,7 @@ def _parts(fd):
 
 
 def check_filesystem(directory):
-    """
-    Check that a filesystem can give back the space of its files.
+    """Check that a filesystem can give back the space of its files.
 
     :param directory: of volumes
     :raises FilesystemError: if space of its files cannot be given back

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Volumes: reading, scanning and marking their records.
+"""Volumes: reading, scanning and marking their records.
 
 FORMAT.md, "Volumes" and "Records". writable.py appends to them, ranges.py
 locks parts of them and gives them back.
@@ -37,8 +36,7 @@ UNREADABLE = (errno.EIO, errno.ENODATA, errno.EUCLEAN)
 
 @dataclass(frozen=True)
 class Found:
-    """
-    A valid record.
+    """A valid record.
 
     :param location: a Location: where it is
     :param header: its RecordHeader
@@ -50,8 +48,7 @@ class Found:
 
 
 def pread(fd, length, offset):
-    """
-    Return the bytes there; fewer than length only at the end of the file.
+    """Return the bytes there; fewer than length only at the end of the file.
     """
     pieces = []
     while length:
@@ -65,8 +62,7 @@ def pread(fd, length, offset):
 
 
 def read_header(fd):
-    """
-    Return the VolumeHeader of a volume, by whichever copy is sound.
+    """Return the VolumeHeader of a volume, by whichever copy is sound.
 
     :param fd: of a volume
     :raises FormatError: if it has none
@@ -76,8 +72,7 @@ def read_header(fd):
 
 
 def read_copies(fd):
-    """
-    Read both copies of the header of a volume.
+    """Read both copies of the header of a volume.
 
     :param fd: of a volume
     :returns: (the VolumeHeader, why a copy is not sound: None if both are)
@@ -105,8 +100,7 @@ def read_copies(fd):
 
 
 def mend_copies(fd, header):
-    """
-    Write the copies of the header of a volume anew that are not sound.
+    """Write the copies of the header of a volume anew that are not sound.
 
     :param fd: of a volume
     :param header: its VolumeHeader, by the copy that is sound
@@ -125,8 +119,7 @@ def mend_copies(fd, header):
 
 
 def find_header(fd, volume_header, offset):
-    """
-    Return the RecordHeader at an offset.
+    """Return the RecordHeader at an offset.
 
     :param fd: of a volume
     :param volume_header: its VolumeHeader
@@ -139,8 +132,7 @@ def find_header(fd, volume_header, offset):
 
 
 def location_of(number, offset, header):
-    """
-    Return the Location of a record.
+    """Return the Location of a record.
 
     :param number: of a volume
     :param header: the RecordHeader at offset
@@ -150,8 +142,7 @@ def location_of(number, offset, header):
 
 
 def verify(fd, location, header, check_data=True):
-    """
-    Verify a record.
+    """Verify a record.
 
     :param fd: of a volume
     :param location: of a record
@@ -202,8 +193,7 @@ def _next_magic(fd, volume_header, offset):
 
 def iter_records(fd, volume_header, start, end, damaged=None,
                  check_data=True):
-    """
-    Yield every valid record of a part of a volume, even quarantined ones.
+    """Yield every valid record of a part of a volume, even quarantined ones.
 
     A record is looked for at each multiple of the alignment, holes skipped.
 
@@ -255,8 +245,7 @@ def _mark(layout, location, flag_offset):
 
 
 def mark_quarantined(layout, location):
-    """
-    Keep a record out of every index that is rebuilt. Durable on return.
+    """Keep a record out of every index that is rebuilt. Durable on return.
 
     A record whose space has been given back is left alone.
 

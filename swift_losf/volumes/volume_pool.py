@@ -39,8 +39,7 @@ ATTEMPTS = 100
 
 
 class VolumePool:
-    """
-    The volumes of one type that this process appends to.
+    """The volumes of one type that this process appends to.
 
     :param layout: a Layout
     :param volume_type: a VolumeType
@@ -67,8 +66,7 @@ class VolumePool:
         return held.volume.end >= self._most
 
     def take(self):
-        """
-        Give the caller a volume that nobody else uses.
+        """Give the caller a volume that nobody else uses.
 
         :raises OSError: if there is none and none can be made
         """
@@ -157,8 +155,7 @@ class VolumePool:
             self._close_some()
 
     def abandon(self, held):
-        """
-        Never use a volume again. Its user releases it.
+        """Never use a volume again. Its user releases it.
 
         :param held: a volume whose end is in an unknown state
         """
@@ -210,8 +207,7 @@ class VolumePool:
             self._close_some()
 
     def begin(self, held, length=0):
-        """
-        Choose the place of a record. Only the user of the volume may.
+        """Choose the place of a record. Only the user of the volume may.
 
         :param length: of the record, or 0 if it is not known yet
         :returns: its offset, which is outstanding from now on
@@ -244,8 +240,7 @@ class VolumePool:
             self._close_some()
 
     def close(self, inherited=False):
-        """
-        Close all volumes, in use or not.
+        """Close all volumes, in use or not.
 
         :param inherited: whether they are another process's
         """

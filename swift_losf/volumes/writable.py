@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A volume that is open for appending. FORMAT.md, "Volumes".
+"""A volume that is open for appending. FORMAT.md, "Volumes".
 
 Nothing here decides which volume is used for what: volume_pool.py does.
 """
@@ -51,8 +50,7 @@ def _link(fd, directory, path):
 
 
 class WritableVolume:
-    """
-    A volume that is open for appending, and locked: there is no other.
+    """A volume that is open for appending, and locked: there is no other.
 
     :param fd: of the file; closed with the volume
     :param header: its VolumeHeader
@@ -72,8 +70,7 @@ class WritableVolume:
 
     @classmethod
     def create(cls, layout, number, volume_type):
-        """
-        Make a volume. It gets its name when it is complete and locked.
+        """Make a volume. It gets its name when it is complete and locked.
 
         :raises FileExistsError: if there is one of this number
         """
@@ -95,8 +92,7 @@ class WritableVolume:
 
     @classmethod
     def take(cls, path):
-        """
-        Lock a volume.
+        """Lock a volume.
 
         :returns: the WritableVolume, or None if another holds it or it is gone
         :raises FormatError: if it is no volume
@@ -118,8 +114,7 @@ class WritableVolume:
         return volume
 
     def append(self, buffers, offset):
-        """
-        Write short records at the end.
+        """Write short records at the end.
 
         :param buffers: of bytes, written one after the other
         :raises OSError: if not all of them could be written
@@ -145,8 +140,7 @@ class WritableVolume:
         return disk.f_bavail * disk.f_frsize >= ROOM
 
     def write_at(self, buffers, offset):
-        """
-        Write bytes at an offset.
+        """Write bytes at an offset.
 
         :param buffers: of bytes, written one after the other
         :raises OSError: if not all of them could be written
@@ -173,8 +167,7 @@ class WritableVolume:
         self.end = self._laid_out = offset
 
     def finish(self):
-        """
-        Give back what is laid out, and close it.
+        """Give back what is laid out, and close it.
 
         REQUIRES: nothing is outstanding in it.
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Hours in which all goes wrong: ``tools/chaos``.
+"""Hours in which all goes wrong: ``tools/chaos``.
 
 A seed gives the events (``events``) that strike sites (``world``) while
 clients (``clients``) write and read. Afterwards all is healed, and what was

@@ -17,8 +17,7 @@ MOST_LINES = 6000
 
 @dataclass(frozen=True)
 class Census:
-    """
-    What is used at one time.
+    """What is used at one time.
 
     :param processes: (site, node, daemon) -> how many
     :param descriptors: of the same, how many its processes have at most
@@ -66,8 +65,7 @@ class Census:
 
 
 def logged(world, minutes):
-    """
-    Return what the logs of a World say.
+    """Return what the logs of a World say.
 
     :returns: a list of logs with too many lines, and a Counter of the last
         lines of tracebacks

@@ -31,8 +31,7 @@ def _parser():
 
 
 def play(seed, minutes, clients=6, stock=False, patience=1200, say=print):
-    """
-    Play one run.
+    """Play one run.
 
     :param say: is told what happens
     :returns: a list of texts: what is wrong in the end
@@ -67,8 +66,7 @@ def play(seed, minutes, clients=6, stock=False, patience=1200, say=print):
 
 
 def main(argv=None):
-    """
-    Run ``tools/chaos``.
+    """Run ``tools/chaos``.
 
     :returns: the exit status
     """

@@ -19,8 +19,7 @@ PAUSE = 0.3
 
 
 class Clients:
-    """
-    :param world: a World
+    """:param world: a World
     :param history: a History
     :param seed: of what is random
     """

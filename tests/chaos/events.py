@@ -19,8 +19,7 @@ ERRNOS = errno.EIO, errno.ENOSPC, errno.EROFS
 
 
 class Events:
-    """
-    Events that follow from a seed.
+    """Events that follow from a seed.
 
     :param world: a World
     :param seed: of what is random

@@ -11,8 +11,7 @@ DONE = {'PUT': (201, 202), 'DELETE': (204,)}
 
 @dataclass
 class Versions:
-    """
-    What is known of an object whose versions are kept.
+    """What is known of an object whose versions are kept.
 
     :param known: version id -> the hash of its body; None: a delete marker
     :param doubtful: hashes of bodies, and None, that may be there or not
@@ -21,8 +20,7 @@ class Versions:
     doubtful: set = field(default_factory=set)
 
     def wrong(self, rows):
-        """
-        Yield what contradicts it.
+        """Yield what contradicts it.
 
         :param rows: version id -> the hash that is listed, None for a marker
         """
@@ -38,8 +36,7 @@ class Versions:
 
 @dataclass
 class Plain:
-    """
-    What is known of an object that one client overwrites.
+    """What is known of an object that one client overwrites.
 
     :param allowed: hashes of bodies that may be there, None for no object:
         the last that was acknowledged, and what was begun since
@@ -75,8 +72,7 @@ class History:
                 table.setdefault(key, Plain()).allowed.append(body)
 
     def ended(self, table, key, verb, body, status, version=None):
-        """
-        Note the answer of a write.
+        """Note the answer of a write.
 
         :param status: None if there was none
         :param version: id of the version that was made
@@ -91,8 +87,7 @@ class History:
                 table[key].known[version] = body
 
     def read(self, status, key, is_right):
-        """Note the answer of a read; a body has to be one that was written.
-        """
+        """Note the answer of a read; a body has to be one that was written."""
         with self._lock:
             self.counts['GET', status] += 1
             if status == 200 and not is_right:

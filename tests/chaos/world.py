@@ -36,8 +36,7 @@ def _policies(text):
 
 @contextmanager
 def running_world(stock=False):
-    """
-    A World that is up, and destroyed at the end.
+    """A World that is up, and destroyed at the end.
 
     :param stock: it is one cluster of Swift without us
     """
@@ -61,8 +60,7 @@ def running_world(stock=False):
 
 
 class World:
-    """
-    :param root: its directory
+    """:param root: its directory
     :param faults: the Faults that all servers heed
     :param made: Sites, or one Cluster
     """
@@ -132,8 +130,7 @@ class World:
         return json.loads(answer.body) if answer.status == 200 else []
 
     def rows(self, site, container):
-        """
-        Return what is listed of all versions: object -> version id -> the
+        """Return what is listed of all versions: object -> version id -> the
         hash of its data, None for a delete marker.
         """
         found = {}
@@ -153,8 +150,7 @@ class World:
             if answer.status == 200 else None
 
     def wrong(self, history):
-        """
-        Yield what is not as the clients were told, or not the same at all
+        """Yield what is not as the clients were told, or not the same at all
         sites and replicas.
         """
         for policy in self.policies:
@@ -187,8 +183,7 @@ class World:
                             site, container, name, version)
 
     def settle(self, history, patience):
-        """
-        Wait until all is as it has to be.
+        """Wait until all is as it has to be.
 
         :raises AssertionError: that says what is not, in the end
         """

@@ -6,8 +6,7 @@ import tempfile
 
 
 def main(prog, campaigns, rounds):
-    """
-    Run the campaign that the command line names, and print what it returns.
+    """Run the campaign that the command line names, and print what it returns.
 
     :param prog: the name of the module
     :param campaigns: a dict of names to functions of a directory and of the

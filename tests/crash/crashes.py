@@ -63,8 +63,7 @@ class CrashTestCase(unittest.TestCase):
     # Writes
 
     def change_all(self):
-        """
-        Give each object a new version, on a quorum as a proxy does; that is
+        """Give each object a new version, on a quorum as a proxy does; that is
         acknowledged once this returns.
         """
         type(self).version += 1
@@ -88,8 +87,7 @@ class CrashTestCase(unittest.TestCase):
     # Passes
 
     def start_pass(self, node, slow=None):
-        """
-        Start one pass of a node's replicator.
+        """Start one pass of a node's replicator.
 
         :param slow: a :class:`SlowRsync` to use
         :returns: the Popen; a session of its own
@@ -161,12 +159,11 @@ class CrashTestCase(unittest.TestCase):
         return found
 
     def assert_converges(self):
-        """
-        After some passes the newest version of each object is on all its
+        """After some passes the newest version of each object is on all its
         devices, whole; they say so, and nothing else is left once what they
         have is hashed. (An older version that was received last, and whose
-        sender could not say so, lies beside the newest until then: as in
-        stock Swift.)
+        sender could not say so, lies beside the newest until then: as in stock
+        Swift.)
         """
         for _ in range(PASSES):
             play_round(self.cluster)
@@ -216,8 +213,7 @@ class CrashTestCase(unittest.TestCase):
 
 
 class SlowRsync:
-    """
-    An rsync that tells when it starts, and takes its time.
+    """An rsync that tells when it starts, and takes its time.
 
     :param directory: to be put first on PATH
     :param rate: KiB a second

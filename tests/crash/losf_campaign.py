@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Kills, cuts and damage, one after the other, by the hundred.
+"""Kills, cuts and damage, one after the other, by the hundred.
 
     python -m tests.crash.losf_campaign CAMPAIGN [--seed N] [--rounds N]
 
@@ -52,8 +51,7 @@ def change_once(name, before, change, fatal, fate):
 
 
 def killed_at_steps(world, args, fate, status, restart=False):
-    """
-    One of the servers is killed at each step of the object-server.
+    """One of the servers is killed at each step of the object-server.
 
     :param fate: a function that returns the arguments of Steps that say so
     :param status: how the object-server ends
@@ -102,8 +100,7 @@ def all_changes(objects):
 
 
 def killed_server_steps(world, args):
-    """
-    The index server is killed at each of its own steps, and each tenth time
+    """The index server is killed at each of its own steps, and each tenth time
     while it makes its index anew.
     """
     for number in range(1, args.rounds + 1):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A device with many objects is converted, and back, amid all that may happen:
+"""A device with many objects is converted, and back, amid all that may happen:
 clients write, conversions and index servers are killed, the disk is full.
 
 All that was there stays as it was, and what clients were told is stored too.
@@ -63,8 +62,7 @@ def digest(data, metadata):
 
 
 def write_files(layout, count, chance):
-    """
-    Write objects of all kinds, as stock Swift has them.
+    """Write objects of all kinds, as stock Swift has them.
 
     :returns: (hash, name of a file) -> digest
     """
@@ -117,8 +115,7 @@ def read_files(side):
 
 
 class Conversion:
-    """
-    One way of a conversion.
+    """One way of a conversion.
 
     :param world: a World whose server runs
     :param written: of write_files
@@ -199,8 +196,7 @@ class Conversion:
         self.end(self.begin(command), command)
 
     def clients(self, child, command, may_die=False, server=False):
-        """
-        Have clients write until a conversion ends.
+        """Have clients write until a conversion ends.
 
         :param may_die: whether it may be killed
         :param server: whether the index server is killed too

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Disks that give back something else than what was written to them: an index
+"""Disks that give back something else than what was written to them: an index
 from before, volumes that end early, flipped bits.
 """
 
@@ -46,8 +45,7 @@ def older_indexes(world, args):
 
 
 def torn_tails(world, args):
-    """
-    Of what a killed object-server had begun, a part is there.
+    """Of what a killed object-server had begun, a part is there.
 
     Nothing is compacted meanwhile: copies are durable, and must not be cut.
     """
@@ -80,8 +78,7 @@ def sizes(world):
 
 
 def bit_flips(world, args):
-    """
-    One bit of one file is flipped: each object is as it was, or known to be
+    """One bit of one file is flipped: each object is as it was, or known to be
     damaged, and none is if the file is of the index.
 
     Nothing is compacted meanwhile: a volume must not go before its bit does.
@@ -150,8 +147,7 @@ def flip(path, offset, bit):
 
 
 def damaged_objects(world):
-    """
-    Look at all objects, again and again, and start the index server when it
+    """Look at all objects, again and again, and start the index server when it
     has ended, as its manager does.
 
     :returns: names of those that are damaged; no other is wrong
@@ -175,8 +171,7 @@ def damaged_objects(world):
 
 
 def is_damaged(seen, allowed):
-    """
-    :returns: whether what is seen of an object says that it is damaged
+    """:returns: whether what is seen of an object says that it is damaged
     :raises AssertionError: if it says anything else that is not true
     """
     if seen in allowed or seen == UNAVAILABLE:

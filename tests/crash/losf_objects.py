@@ -30,8 +30,7 @@ CONF = {'mount_check': 'false', 'fallocate_reserve': '0', 'mb_per_sync': '1',
 
 @dataclass(frozen=True)
 class Version:
-    """
-    What a client sees of an object.
+    """What a client sees of an object.
 
     :param timestamp: of the last change
     :param digest: of its data; None of a deleted one
@@ -43,8 +42,7 @@ class Version:
 
 
 class Objects:
-    """
-    In a child: changes objects, and tells of it.
+    """In a child: changes objects, and tells of it.
 
     :param root: the directory of the device
     :param send: takes (name, Version, whether it is acknowledged)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Power cuts of a disk amid traffic: its file system is shut down without its
+"""Power cuts of a disk amid traffic: its file system is shut down without its
 log being written (``xfs_io -x -c shutdown``), and mounted again.
 """
 
@@ -21,8 +20,7 @@ IMAGE_SIZE = 320 * 2 ** 20
 
 
 class Disk:
-    """
-    An XFS on an image.
+    """An XFS on an image.
 
     :param path: where it is mounted
     :param image: of the file
@@ -62,8 +60,7 @@ def shut_down(path):
 
 
 def forget(path, image):
-    """
-    Unmount what was shut down, and put a copy in the place of its image.
+    """Unmount what was shut down, and put a copy in the place of its image.
 
     Whoever has it open, or a mount namespace, keeps it: a copy does not meet
     it.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Where processes are killed: at each step that they take on their disk.
+"""Where processes are killed: at each step that they take on their disk.
 
 A step is a call that reaches the disk or the index. A write can also be torn:
 then its first part is done.
@@ -33,8 +32,7 @@ def kill_other(pid):
 
 
 class Steps:
-    """
-    Counts steps, and has something happen at one of them.
+    """Counts steps, and has something happen at one of them.
 
     :param fatal: which, from 1; 0: none
     :param fate: a function
@@ -46,8 +44,7 @@ class Steps:
         self._fate = fate
 
     def step(self, torn=lambda: None):
-        """
-        A step begins, or has come to its end.
+        """A step begins, or has come to its end.
 
         :param torn: does a part of it
         """

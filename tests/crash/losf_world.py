@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One device whose objects are in volumes, processes that die, and what they
+"""One device whose objects are in volumes, processes that die, and what they
 have acknowledged.
 
 Whatever uses the device is a forked child: no test process has a thread or an
@@ -29,8 +28,7 @@ PATIENCE = 120
 
 
 class Child:
-    """
-    A forked process.
+    """A forked process.
 
     :param function: what it runs; called with a function that sends a value
         to the parent
@@ -91,8 +89,7 @@ class Child:
 
 
 class World:
-    """
-    The device, its index server, and what may be seen of each object.
+    """The device, its index server, and what may be seen of each object.
 
     :param root: a directory, in which the device is d1
     """
@@ -116,8 +113,7 @@ class World:
         self.acknowledged = 0
 
     def copy(self, root):
-        """
-        REQUIRES: no server.
+        """REQUIRES: no server.
 
         :param root: a directory that is not there yet
         :returns: a World that is as this one
@@ -140,8 +136,7 @@ class World:
                                      log.read()[-3000:])
 
     def try_server(self, prepare=lambda: None):
-        """
-        :param prepare: called in the server first
+        """:param prepare: called in the server first
         :returns: whether it serves; else it has ended
         """
         def serve(send):
@@ -177,8 +172,7 @@ class World:
     # What is done
 
     def run(self, work):
-        """
-        Let a child change objects until it ends or is killed, and note it.
+        """Let a child change objects until it ends or is killed, and note it.
 
         :param work: a function of Objects
         :returns: its exit status
@@ -205,8 +199,7 @@ class World:
     # What is seen
 
     def ask(self, question):
-        """
-        :param question: a function of Objects, run in a child
+        """:param question: a function of Objects, run in a child
         :returns: what it returns
         """
         child = Child(lambda send: send(question(self._objects(None))))
@@ -216,8 +209,7 @@ class World:
         return answer[0]
 
     def check(self, names=None, hashes=True):
-        """
-        :param names: of the objects; all, if None
+        """:param names: of the objects; all, if None
         :param hashes: whether the suffix hashes have to be true as well
 
         Each object is what was acknowledged, or what was begun then, whole.

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Campaigns against the log of primary-role writes: kills and power cuts at each
-step that a writer or a compaction takes, and amid traffic.
+"""Campaigns against the log of primary-role writes: kills and power cuts at
+each step that a writer or a compaction takes, and amid traffic.
 
     python -m tests.crash.proar_campaign killed-at-steps [--stride N] …
 """
@@ -47,8 +46,7 @@ def script(server, partition):
 
 
 def in_steps(world, partition, fatal, fate):
-    """
-    :param fate: a function of send, called at a step
+    """:param fate: a function of send, called at a step
     :returns: a Child that runs the script
     """
     def work(server, send):
@@ -72,8 +70,7 @@ def count_steps(root):
 
 
 def killed_at_steps(root, args):
-    """
-    A writer is killed at each step.
+    """A writer is killed at each step.
 
     Its threads share flushes, so that it may end in fewer steps than counted.
     """
@@ -174,8 +171,7 @@ def powered(root):
 
 
 def cut(world, disk, children):
-    """
-    Cut the power; what was told before was durable.
+    """Cut the power; what was told before was durable.
 
     Nobody may live on: Swift acknowledges what it could not sync the
     directory of.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A device that takes primary-role writes, processes that die at it, and what
+"""A device that takes primary-role writes, processes that die at it, and what
 they have acknowledged.
 """
 
@@ -33,8 +32,7 @@ FEW, SMALL = 5, 4096
 
 @dataclass(frozen=True)
 class Told:
-    """
-    What a child says.
+    """What a child says.
 
     :param what: 'begun', 'acknowledged' or 'dropped'
     :param partition: a number
@@ -47,8 +45,7 @@ class Told:
 
 
 class Server:
-    """
-    In a child: an object-server, and what a converger does to its logs.
+    """In a child: an object-server, and what a converger does to its logs.
 
     :param root: the directory of the device
     :param send: takes each Told
@@ -86,8 +83,7 @@ class Server:
         self._send(Told('acknowledged', partition, writes))
 
     def compact(self, partition, most):
-        """
-        Have all peers hold the oldest entries of a partition, and drop what
+        """Have all peers hold the oldest entries of a partition, and drop what
         is not needed any more.
 
         :param most: how many entries
@@ -152,8 +148,7 @@ def path_hash(name):
 
 
 class LogWorld:
-    """
-    The device, and what its children told.
+    """The device, and what its children told.
 
     :param root: the directory of the device
     """
@@ -170,8 +165,7 @@ class LogWorld:
         return Child(lambda send: work(Server(self.root, send), send))
 
     def follow(self, child):
-        """
-        Note what a child tells, until it has ended.
+        """Note what a child tells, until it has ended.
 
         :returns: the other things that it sent
         """
@@ -194,10 +188,9 @@ class LogWorld:
         return answer
 
     def check(self, partition):
-        """
-        What was acknowledged is on the disk and in the log, or was dropped
-        from it; the log knows of all that is on the disk; no dead writer
-        holds up anything; and the next write is logged.
+        """What was acknowledged is on the disk and in the log, or was dropped
+        from it; the log knows of all that is on the disk; no dead writer holds
+        up anything; and the next write is logged.
         """
         entries, damaged, written, files = self.ask(
             lambda server: server.look(partition))

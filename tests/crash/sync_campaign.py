@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Campaigns against the journal and what is kept between passes.
+"""Campaigns against the journal and what is kept between passes.
 
     python -m tests.crash.sync_campaign life [--seed N] [--rounds N]
 

@@ -48,8 +48,7 @@ ENDED = 'The pass took '
 
 
 class SyncWorld:
-    """
-    Three nodes of two devices, whose replicators make pass after pass.
+    """Three nodes of two devices, whose replicators make pass after pass.
 
     :param chance: a random.Random, from which all choices follow
     """
@@ -119,8 +118,7 @@ class SyncWorld:
                  'passes of %s' % goals, DEADLINE, pause=0.1)
 
     def kill_at_step(self, daemon, node, step):
-        """
-        Have a daemon of a node killed at one of its next calls.
+        """Have a daemon of a node killed at one of its next calls.
 
         :param daemon: 'object-lightsync', or the name of a server
         :param step: the number of the call
@@ -217,9 +215,8 @@ class SyncWorld:
     # What holds
 
     def wrong(self):
-        """
-        Return where a client does not see what was acknowledged, or what was
-        begun after that; replicas that differ are wrong in any case.
+        """Return where a client does not see what was acknowledged, or what
+        was begun after that; replicas that differ are wrong in any case.
         """
         found = []
         for name in self.names:
@@ -232,8 +229,7 @@ class SyncWorld:
         return found
 
     def check(self):
-        """
-        Fail unless all is equal once the bound of PROTOCOL.md has passed.
+        """Fail unless all is equal once the bound of PROTOCOL.md has passed.
 
         :raises AssertionError: with what is wrong, and the passes' logs
         """

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What was acknowledged survives kills, power cuts and damage of a disk: objects
-in volumes (losf_campaign.py), the log of primary-role writes, which knows of
-every write that is on the disk (proar_campaign.py), and replicas, which
-LightSync makes equal within its bound (sync_campaign.py).
+"""What was acknowledged survives kills, power cuts and damage of a disk:
+objects in volumes (losf_campaign.py), the log of primary-role writes, which
+knows of every write that is on the disk (proar_campaign.py), and replicas,
+which LightSync makes equal within its bound (sync_campaign.py).
 
 Each campaign is a process of its own: one without threads.
 """

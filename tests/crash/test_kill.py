@@ -19,8 +19,7 @@ class Killing(CrashTestCase):
                        for node in self.cluster.spec.node_numbers()}
 
     def meet_half_way(self):
-        """
-        Start passes on all nodes, and wait until files are under way.
+        """Start passes on all nodes, and wait until files are under way.
 
         :returns: the number of a node that is receiving one
         """
@@ -38,8 +37,7 @@ class Killing(CrashTestCase):
         self.end_session(process)
 
     def assert_recovers(self, node=None):
-        """
-        Fail unless all is well after the passes have ended.
+        """Fail unless all is well after the passes have ended.
 
         :param node: to be started again first
         """

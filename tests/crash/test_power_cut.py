@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Power cuts of a node.
+"""Power cuts of a node.
 
 The node's processes are killed and its file system is shut down without its
 log being written (``xfs_io -x -c shutdown``): what XFS had not brought to the
@@ -57,8 +56,7 @@ class TestPowerCut(CrashTestCase):
         self.cluster.mount(node, device)
 
     def assert_fingerprints_are_true(self, node):
-        """
-        What a changed.pkl that counts says is what Swift's own hashes say.
+        """What a changed.pkl that counts says is what Swift's own hashes say.
 
         :returns: how many of them count
         """

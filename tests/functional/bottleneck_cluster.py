@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A cluster each part of which can be made the limit, and its watchers.
+"""A cluster each part of which can be made the limit, and its watchers.
 
 Nodes have network namespaces and control groups of their own. The disk of
 each is an image on a filesystem of its own, whose device can be throttled:
@@ -52,8 +51,7 @@ DOCUMENT = '''<workload name="limits">
 
 
 class BottleneckCluster:
-    """
-    The cluster, from ``with`` on.
+    """The cluster, from ``with`` on.
 
     :param root: a directory that it may fill
     """
@@ -235,9 +233,7 @@ class BottleneckCluster:
             yield found
 
     def run(self, seconds, storage='', beside='', mbits=None, kilobytes=32):
-        """
-        :returns: the ``Result`` of a run of writes
-        """
+        """:returns: the ``Result`` of a run of writes"""
         env = self.cluster.environment()
         document, result = (os.path.join(self.root, name)
                             for name in ('w.xml', 'r.json'))

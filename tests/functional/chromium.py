@@ -19,9 +19,7 @@ DEADLINE = 60
 
 
 def executable():
-    """
-    :returns: the path of a Chromium; None if there is none
-    """
+    """:returns: the path of a Chromium; None if there is none"""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -107,9 +105,7 @@ class Chromium:
                     'Page.handleJavaScriptDialog', accept=True))
 
     async def call(self, method, **params):
-        """
-        :returns: the answer's result
-        """
+        """:returns: the answer's result"""
         self._number += 1
         answer = self._answers[self._number] = \
             asyncio.get_running_loop().create_future()
@@ -121,8 +117,7 @@ class Chromium:
         return found['result']
 
     async def run(self, script):
-        """
-        :param script: JavaScript, an expression; a promise is awaited
+        """:param script: JavaScript, an expression; a promise is awaited
         :returns: its value
         """
         found = await self.call('Runtime.evaluate', expression=script,
@@ -132,9 +127,7 @@ class Chromium:
         return found['result'].get('value')
 
     async def wait(self, script, what=None):
-        """
-        :returns: the first value of a script that is true
-        """
+        """:returns: the first value of a script that is true"""
         end = time.monotonic() + DEADLINE
         while True:
             try:

@@ -24,8 +24,7 @@ R5 = Policy('platinum', 1, 5, part_power=5)
 
 @contextmanager
 def object_servers(**fields):
-    """
-    A cluster of object-servers that is destroyed at the end.
+    """A cluster of object-servers that is destroyed at the end.
 
     :param fields: of the ClusterSpec
     """
@@ -42,8 +41,7 @@ def object_servers(**fields):
 
 
 def play_round(cluster, nodes=None, args=()):
-    """
-    Run one pass on nodes, all at once, as the daemons of a cluster do.
+    """Run one pass on nodes, all at once, as the daemons of a cluster do.
 
     :returns: a dict of node -> its log
     """
@@ -67,8 +65,7 @@ def stopped(*pids):
 
 
 def with_options(**options):
-    """
-    :param options: of the replicators, more than OPTIONS
+    """:param options: of the replicators, more than OPTIONS
     :returns: the options of a ClusterSpec
     """
     return dict(OPTIONS, **{'object-server': {'object-replicator': dict(
@@ -81,8 +78,7 @@ def wait_for(condition, what, deadline=300):
 
 
 class RunningPass:
-    """
-    A pass that is under way on a node; killed at the end of a with block.
+    """A pass that is under way on a node; killed at the end of a with block.
 
     :param cluster: a Cluster that is up
     :param node: the node's number
@@ -138,8 +134,7 @@ exec {rsync} "$@"
 
 
 class Gate:
-    """
-    Holds the rsyncs of passes up until it is opened.
+    """Holds the rsyncs of passes up until it is opened.
 
     :param directory: for the gate; it is made
     :param passing: the IP of the node to which rsyncs are not held up
@@ -169,9 +164,7 @@ class Gate:
 
 
 class SyncCase(unittest.TestCase):
-    """
-    A cluster of object-servers, and what was acknowledged on it.
-    """
+    """A cluster of object-servers, and what was acknowledged on it."""
 
     #: of the ClusterSpec
     fields = {}
@@ -187,8 +180,7 @@ class SyncCase(unittest.TestCase):
         self.acknowledged = Acknowledged(self.objects)
 
     def converge(self, most, nodes=None, without=()):
-        """
-        Play rounds until all replicas are what was acknowledged.
+        """Play rounds until all replicas are what was acknowledged.
 
         :param most: rounds that it may take
         :param nodes: those that take part; all, if None

@@ -47,8 +47,7 @@ class DocumentsCase(unittest.TestCase):
         self.directory = place.name
 
     def run_text(self, text, drivers=1):
-        """
-        Run a document whose operations must all succeed.
+        """Run a document whose operations must all succeed.
 
         :returns: a dict of (stage, row) -> ``OperationResult``
         """
@@ -94,8 +93,7 @@ class OperationsCase(DocumentsCase):
         raise NotImplementedError
 
     def run_it(self, *stages, more='', drivers=1):
-        """
-        Run a document, as ``run_text``.
+        """Run a document, as ``run_text``.
 
         :param more: of the config of the storage
         """
@@ -117,9 +115,7 @@ class OperationsCase(DocumentsCase):
         return self.run_text(text)
 
     def assertCounts(self, rows, expected):
-        """
-        :param expected: (stage, row) -> (operations, bytes)
-        """
+        """:param expected: (stage, row) -> (operations, bytes)"""
         self.assertEqual(expected, {
             key: (rows[key].tally.count, rows[key].tally.bytes)
             for key in expected})

@@ -31,8 +31,7 @@ BY_FILE = ('pread', 'pwrite', 'write', 'fsync', 'fdatasync', 'ftruncate',
 
 @dataclass(frozen=True)
 class Fault:
-    """
-    Calls that fail.
+    """Calls that fail.
 
     :param path: a regular expression of whole paths
     :param errno: what they fail with
@@ -55,8 +54,7 @@ class Fault:
 
 
 class Faults:
-    """
-    The faults of all processes.
+    """The faults of all processes.
 
     :param path: of the file that has them
     """
@@ -83,8 +81,7 @@ class Faults:
         return self._faults
 
     def check(self, call, file, args):
-        """
-        :param file: a path or a descriptor
+        """:param file: a path or a descriptor
         :raises OSError: if the call has to fail
         """
         faults = self.present()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Whether what clients were told is what one register would have told them.
+"""Whether what clients were told is what one register would have told them.
 
 A register holds one value. Its history is linearizable if each operation can
 be given a moment between its invocation and its answer at which it takes
@@ -28,8 +27,7 @@ UNKNOWN = math.inf
 
 @dataclass(frozen=True)
 class Operation:
-    """
-    :param is_write: or a read
+    """:param is_write: or a read
     :param value: that was written or read; each write has another, but for
         ABSENT
     :param invoked: seconds, on the clock of all operations
@@ -65,8 +63,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Violation:
-    """
-    :param operation: that nothing explains
+    """:param operation: that nothing explains
     :param before: some Operations that were invoked before its answer
     """
     operation: Operation
@@ -83,8 +80,7 @@ SHOWN = 16
 
 
 def find_violation(operations, initial=Value.ABSENT):
-    """
-    Check that a history is linearizable.
+    """Check that a history is linearizable.
 
     :param operations: Operations on one register, in any order
     :param initial: what it holds first
@@ -115,8 +111,7 @@ def _violation(operation, operations):
 
 
 def _that_matter(operations):
-    """
-    Without reads of unknown outcome, and with one value for what nobody has
+    """Without reads of unknown outcome, and with one value for what nobody has
     read of the writes of unknown outcome: so they are all the same.
     """
     read = {each.value for each in operations if not each.is_write}
@@ -129,8 +124,7 @@ def _that_matter(operations):
 
 
 class _Search:
-    """
-    All that a register may hold now. A configuration is its value, and
+    """All that a register may hold now. A configuration is its value, and
     those of the pending operations that have taken effect.
 
     :param history: a list of Operations, known by their indexes
@@ -146,8 +140,7 @@ class _Search:
         self._pending.append(index)
 
     def answer(self, index):
-        """
-        Go on with those configurations in which an operation takes effect,
+        """Go on with those configurations in which an operation takes effect,
         and no further than needed.
 
         :returns: whether there is one
@@ -189,8 +182,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class Outage:
-    """
-    When the primary role of a register did not answer. All in seconds.
+    """When the primary role of a register did not answer. All in seconds.
 
     :param begin: it answered till then
     :param down: it did not from then on
@@ -214,8 +206,7 @@ class Outage:
 
 @dataclass(frozen=True)
 class Verdict:
-    """
-    :param stale: reads that missed an acknowledged write, as they may
+    """:param stale: reads that missed an acknowledged write, as they may
     :param violations: a list of Violations: of what they may not
     """
     stale: list
@@ -223,8 +214,7 @@ class Verdict:
 
 
 def judge(operations, outages=(), initial=Value.ABSENT):
-    """
-    Check a history with outages of the primary role. Reads that overlap one
+    """Check a history with outages of the primary role. Reads that overlap one
     may be older, by what the others did not hold when it began: they miss no
     write that was acknowledged without the primary role. All others are those
     of a register.
@@ -256,8 +246,7 @@ def judge(operations, outages=(), initial=Value.ABSENT):
 
 
 def _misses(read, writes, counts):
-    """
-    Whether all writes of which a read may be are superseded for it.
+    """Whether all writes of which a read may be are superseded for it.
 
     :param counts: a function of a Write that says whether it may supersede
     """

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What clients of primary-role writes have seen, of a real cluster, and whether
-they may.
+"""What clients of primary-role writes have seen, of a real cluster, and
+whether they may.
 """
 
 import time
@@ -58,9 +57,8 @@ class HistoryCase(unittest.TestCase):
             begin, begin, up, up + 2 * SUPPRESSION))
 
     def judge(self):
-        """
-        Have all objects read when they have converged; check that the history
-        of each is linearizable, but for what PROTOCOL.md lists.
+        """Have all objects read when they have converged; check that the
+        history of each is linearizable, but for what PROTOCOL.md lists.
 
         :returns: how many reads were stale
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How long an event loop lets a request wait that needs no disk.
+"""How long an event loop lets a request wait that needs no disk.
 
     python -m tests.functional.hub_prober ADDRESS PORT
 

@@ -51,8 +51,7 @@ waitress.serve(application, host='127.0.0.1', port=port)
 
 
 class Keystone:
-    """
-    :param root: a directory for all that it writes
+    """:param root: a directory for all that it writes
     :param expiration: seconds that its tokens are good for
     """
 
@@ -153,8 +152,7 @@ class Keystone:
         return found[kind]['id']
 
     def member(self, name, password, project, domain='default'):
-        """
-        Make a user and a project in which it is a member.
+        """Make a user and a project in which it is a member.
 
         :param domain: the id of the domain of both
         :returns: the id of the project

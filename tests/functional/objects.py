@@ -16,8 +16,7 @@ from tools.benchmarks.sync_data import write_object
 
 
 class ClusterObjects:
-    """
-    Writes and reads the replicas of objects, one by one.
+    """Writes and reads the replicas of objects, one by one.
 
     :param cluster: a Cluster that is up
     :param policy: index of the policy of the objects
@@ -36,8 +35,7 @@ class ClusterObjects:
         self.ring = self.cluster.ring(int(self.policy))
 
     def change_ring(self, *changes):
-        """
-        Change and rebalance the object ring of the policy.
+        """Change and rebalance the object ring of the policy.
 
         :param changes: tuples of arguments of swift-ring-builder
         """
@@ -92,8 +90,7 @@ class ClusterObjects:
             next_part_power=self.ring.next_part_power)
 
     def seen(self, name, device):
-        """
-        Return what a client sees of an object on a device.
+        """Return what a client sees of an object on a device.
 
         :returns: a tuple of timestamp and body, which is None for a deleted
             one; None if there is nothing
@@ -133,8 +130,7 @@ class ClusterObjects:
                     for node in self.ring.get_part_nodes(partition)}]
 
     def on_device(self, device):
-        """
-        Return all that a device holds of the policy.
+        """Return all that a device holds of the policy.
 
         :returns: path below the objects directory -> (contents, metadata)
         """
@@ -150,8 +146,7 @@ class ClusterObjects:
         return found
 
     def replicas(self):
-        """
-        Return what the devices that the ring names hold of each partition.
+        """Return what the devices that the ring names hold of each partition.
 
         :returns: partition -> device name -> as of ``on_device``
         """
@@ -167,8 +162,7 @@ class ClusterObjects:
             for partition in partitions}
 
     def unequal(self, without=None):
-        """
-        Return the partitions whose replicas differ, as a client sees them.
+        """Return the partitions whose replicas differ, as a client sees them.
 
         :param without: the name of a device that does not count
         """
@@ -180,9 +174,8 @@ class ClusterObjects:
 
 
 def _current(held):
-    """
-    What a device holds, without files that newer ones supersede: such a file
-    may lie there until its suffix is next hashed, when a replicator was
+    """What a device holds, without files that newer ones supersede: such a
+    file may lie there until its suffix is next hashed, when a replicator was
     killed between an rsync and what follows it.
     """
     current = {}
@@ -197,8 +190,7 @@ def _current(held):
 
 
 class Acknowledged:
-    """
-    What a client was told is stored, and whether the devices have it.
+    """What a client was told is stored, and whether the devices have it.
 
     :param objects: a ClusterObjects, by which it is written and read
     """
@@ -214,8 +206,7 @@ class Acknowledged:
         return Timestamp(time.time() - 10000 + next(self._clock) / 100)
 
     def put(self, name, holders, timestamp=None):
-        """
-        Write an object anew on devices.
+        """Write an object anew on devices.
 
         :param holders: a list of devices, dicts as in the ring
         """
@@ -231,8 +222,7 @@ class Acknowledged:
         self.newest[name] = timestamp.internal, None
 
     def quorum(self, name, without=()):
-        """
-        Return as many devices of an object as a write needs, any of them.
+        """Return as many devices of an object as a write needs, any of them.
 
         :param without: names of devices that cannot be written to
         """
@@ -252,8 +242,7 @@ class Acknowledged:
             self.put(name, self.objects.nodes(name)[1])
 
     def wrong(self, without=()):
-        """
-        Return where a client does not see what was acknowledged.
+        """Return where a client does not see what was acknowledged.
 
         :param without: names of devices that do not count
         :returns: (object, device) of those that the ring names

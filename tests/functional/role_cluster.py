@@ -44,8 +44,7 @@ PATIENCE = 240
 
 @contextmanager
 def role_cluster(**fields):
-    """
-    :param fields: of the ClusterSpec
+    """:param fields: of the ClusterSpec
     :returns: (as a context) a :class:`RoleCluster`
     """
     with object_servers(**{
@@ -64,9 +63,7 @@ def faulty():
 
 
 class RoleCluster:
-    """
-    :param cluster: a Cluster that is up, with the policy FAST
-    """
+    """:param cluster: a Cluster that is up, with the policy FAST"""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -87,8 +84,7 @@ class RoleCluster:
             seed)
 
     def flush_memcache(self, traffic):
-        """Have memcached forget all; Traffic's token, too: it gets another.
-        """
+        """Have memcached forget all; Traffic's token, too: it gets another."""
         with socket.create_connection(
                 (self.cluster.network.client_ip,
                  self.cluster.spec.port('memcached')), timeout=60) as server:
@@ -128,8 +124,7 @@ class RoleCluster:
             if daemons.name(each) == daemon]
 
     def kill(self, daemon, node=None):
-        """
-        Kill a daemon, and return when it is dead.
+        """Kill a daemon, and return when it is dead.
 
         :param node: its number; None for the proxy
         """
@@ -141,8 +136,7 @@ class RoleCluster:
             else (daemon, '%d.pid' % node))))
 
     def start(self, daemon, node=None):
-        """
-        Start a daemon, and return when it listens, if it is a server.
+        """Start a daemon, and return when it listens, if it is a server.
 
         :param node: its number; None for the proxy, or the convergers of all
         """
@@ -157,8 +151,7 @@ class RoleCluster:
             daemon, address))
 
     def outage(self, node, meanwhile):
-        """
-        Kill the object-server of a node, and start it again.
+        """Kill the object-server of a node, and start it again.
 
         :param meanwhile: a function that is called between the two
         :returns: the :class:`Outage`
@@ -175,8 +168,7 @@ class RoleCluster:
         return Outage(begin, down, up, time.monotonic() + 2 * SUPPRESSION)
 
     def converge(self):
-        """
-        Return when no log has anything that a device lacks.
+        """Return when no log has anything that a device lacks.
 
         :raises AssertionError: if one has, or devices are then not the same
         """
@@ -187,10 +179,9 @@ class RoleCluster:
             raise AssertionError('not the same: %s' % unequal)
 
     def unequal(self):
-        """
-        Metadata beside a tombstone do not count: a POST that others took when
-        the primary role, which had deleted the object, was away. No device
-        takes it without an object, and none shows it.
+        """Metadata beside a tombstone do not count: a POST that others took
+        when the primary role, which had deleted the object, was away. No
+        device takes it without an object, and none shows it.
 
         :returns: a dict of the partitions whose devices differ in any byte:
             device -> names of its files

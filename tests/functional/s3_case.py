@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-S3 calls on clusters of one node, and a comparison of what they answer.
+"""S3 calls on clusters of one node, and a comparison of what they answer.
 
 What differs by nature is left out: times, the server's address, and ids, which
 are known by the order in which they were first seen.
@@ -61,8 +60,7 @@ def running_cluster(versioning):
 
 
 class Answers:
-    """
-    Makes S3 calls on one bucket, and keeps what is answered.
+    """Makes S3 calls on one bucket, and keeps what is answered.
 
     :param cluster: a ``Cluster``
     :param bucket: the bucket's name
@@ -83,8 +81,7 @@ class Answers:
         self.log = {}
 
     def __call__(self, operation, key=None, **kwargs):
-        """
-        Make a call.
+        """Make a call.
 
         :returns: boto's answer, of an error too; 'Body' is read
         """
@@ -188,8 +185,7 @@ class Answers:
 
 
 def differing(stock, ours):
-    """
-    Compare what was answered to the same calls.
+    """Compare what was answered to the same calls.
 
     :returns: tuples (call, what only the first says, what only the second)
     """

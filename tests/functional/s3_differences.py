@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-In what the versioning filter differs from Swift's object_versioning, through
-S3, and why.
+"""In what the versioning filter differs from Swift's object_versioning,
+through S3, and why.
 """
 
 from dataclasses import dataclass
@@ -9,8 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Difference:
-    """
-    One known difference.
+    """One known difference.
 
     :param test: in which test, without ``test_``
     :param call: the call, as ``Answers`` names it

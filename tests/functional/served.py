@@ -18,8 +18,7 @@ PATIENCE = 60
 
 @dataclass(frozen=True)
 class Answer:
-    """
-    :param status: a number
+    """:param status: a number
     :param headers: a dict, with names in lower case
     :param body: bytes; what came of them, if the connection broke
     """
@@ -30,8 +29,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Version:
-    """
-    What a client sees of an object.
+    """What a client sees of an object.
 
     :param timestamp: of the last change
     :param body: bytes; None of a deleted one
@@ -60,8 +58,7 @@ def ask(address, method, path, body=None, headers=None):
 
 
 class ServedObjects(ClusterObjects):
-    """
-    Objects as the object-servers of their devices serve them, and what a
+    """Objects as the object-servers of their devices serve them, and what a
     client was told is stored.
     """
 
@@ -72,8 +69,7 @@ class ServedObjects(ClusterObjects):
         self.newest = {}
 
     def ask(self, node, method, name, body=None, **headers):
-        """
-        :param node: of the ring
+        """:param node: of the ring
         :param headers: with underscores for hyphens
         """
         partition, _ = self.nodes(name)
@@ -173,8 +169,7 @@ class ServedObjects(ClusterObjects):
                     for node in self.ring.get_part_nodes(partition)}]
 
     def flip_bit(self, location, device, at):
-        """
-        :param location: of a record
+        """:param location: of a record
         :param at: which of its bytes
         """
         with open(self.layout(device).volume(location.volume), 'r+b',

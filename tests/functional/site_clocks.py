@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The versioning filter with a clock that a test sets: it goes ahead or behind,
-or stands still.
+"""The versioning filter with a clock that a test sets: it goes ahead or
+behind, or stands still.
 
 ``use = call:tests.functional.site_clocks:filter_factory``, whose option
 ``clocks`` names a directory that has a file for each site.
@@ -21,8 +20,7 @@ class Clock:
         self.path = path
 
     def set(self, ahead=0.0, still=None):
-        """
-        :param ahead: seconds
+        """:param ahead: seconds
         :param still: the time at which it stands, Unix time
         """
         # A reader sees the old clock or the new one.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Sites for the functional tests: real clusters with real propagators, and a
+"""Sites for the functional tests: real clusters with real propagators, and a
 network between them that can be slow or cut.
 """
 
@@ -26,8 +25,7 @@ FIELDS = ('name', 'version_id', 'is_latest', 'bytes', 'hash', 'content_type')
 
 @contextmanager
 def running_sites(count, **fields):
-    """
-    Sites that are destroyed at the end.
+    """Sites that are destroyed at the end.
 
     :param fields: of ``Sites``
     """
@@ -45,8 +43,7 @@ def _places(cluster, server):
 
 
 def kill_one(cluster, server, dice):
-    """
-    Kill one process of a server at a node, as a crash would.
+    """Kill one process of a server at a node, as a crash would.
 
     :param dice: a ``random.Random``
     """

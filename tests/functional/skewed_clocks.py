@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Proxies whose clocks differ: what one writes has a timestamp that is ahead.
+"""Proxies whose clocks differ: what one writes has a timestamp that is ahead.
 
 ``use = call:tests.functional.skewed_clocks:filter_factory``, whose option
 ``spread`` names a file that says by how many seconds two clocks may differ.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A paste filter that makes a server slow within: a method of its own waits.
+"""A paste filter that makes a server slow within: a method of its own waits.
 
 The option ``slows`` names the method, as ``module:Class.method``; the file of
 that name in the server's recon cache has the seconds. Without it all is as
@@ -17,8 +16,7 @@ FILTER = 'slow-inside'
 
 
 def options(server, method):
-    """
-    :returns: sections of a server's conf, in which the method can be slow
+    """:returns: sections of a server's conf, in which the method can be slow
     """
     return {'pipeline:main': {'pipeline': '%s healthcheck recon %s' % (
         FILTER, server)}, 'filter:' + FILTER: {
@@ -27,17 +25,13 @@ def options(server, method):
 
 
 def set_seconds(cache, method, seconds):
-    """
-    :param cache: the recon cache of the server's node
-    """
+    """:param cache: the recon cache of the server's node"""
     with open(os.path.join(cache, method), 'w', encoding='ascii') as file:
         file.write('%r' % seconds)
 
 
 def filter_factory(global_conf, **local_conf):
-    """
-    :returns: a filter that does nothing, for the method does
-    """
+    """:returns: a filter that does nothing, for the method does"""
     module, _, name = local_conf['slows'].partition(':')
     owner, _, method = name.partition('.')
     cls = getattr(importlib.import_module(module), owner)
@@ -55,8 +49,7 @@ def filter_factory(global_conf, **local_conf):
 
 
 def asked_filter_factory(global_conf, **local_conf):
-    """
-    :returns: a filter in which a request waits for as many seconds as its
+    """:returns: a filter in which a request waits for as many seconds as its
         X-Test-Delay says, to the microsecond
     """
     wait = patcher.original('time').sleep

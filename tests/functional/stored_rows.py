@@ -15,16 +15,14 @@ from swift_lightsync.versioning.rows.rows import Rows
 
 @dataclass(frozen=True)
 class Stored:
-    """
-    :param head: the newest version, or None
+    """:param head: the newest version, or None
     :param row: the object's listing row, or None
     """
     head: Optional[Entry]
     row: Optional[Row]
 
     def is_listed_as(self, latest):
-        """
-        :param latest: the id of a version, or None
+        """:param latest: the id of a version, or None
         :returns: whether it is the head, and the listing row is its
         """
         if self.head is None:
@@ -36,8 +34,7 @@ class Stored:
 
 
 def stored(cluster, account, container, obj):
-    """
-    :param cluster: a Cluster, whose container is in the mode write-repair
+    """:param cluster: a Cluster, whose container is in the mode write-repair
     :returns: what is ``Stored`` of an object
     """
     app = SimpleNamespace(container_ring=cluster.ring('container'),

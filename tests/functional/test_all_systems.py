@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-All systems at once: versions between sites, in volumes under primary-role
+"""All systems at once: versions between sites, in volumes under primary-role
 writes and as fragments in volumes, replicated by LightSync, driven by
 COSBench.
 """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The report names what limits a real cluster, in ten cases that are injected.
+"""The report names what limits a real cluster, in ten cases that are injected.
 
 ``pytest -s`` shows the table. The machine itself may be a further limit
 while other things run on it: that a driver was late is right then, and not

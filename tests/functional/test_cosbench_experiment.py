@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Experiments on a real cluster: the same against itself raises no alarm, and
+"""Experiments on a real cluster: the same against itself raises no alarm, and
 what is 5% slower is found.
 
 ``EXPERIMENTS`` says how many of each are run; ``pytest -s`` shows them. Of
@@ -68,9 +67,7 @@ class TestExperiments(unittest.TestCase):
         return path
 
     def experiment(self, number, delay):
-        """
-        :returns: the answer, and the rounds that it took
-        """
+        """:returns: the answer, and the rounds that it took"""
         place = os.path.join(self.directory, 'e%d-%g' % (number, delay))
         done = cosbench(
             'experiment', self.document('a', 0), self.document('b', delay),

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-``keystone`` of cosbench, with a real Keystone and a Swift that asks it: who
-is let in, where the storage is, and tokens that expire in the middle of a
-run. Installing takes minutes (tests/functional/keystone.py).
+"""``keystone`` of cosbench, with a real Keystone and a Swift that asks it: who
+is let in, where the storage is, and tokens that expire in the middle of a run.
+Installing takes minutes (tests/functional/keystone.py).
 """
 
 import json
@@ -72,8 +71,7 @@ class TestKeystone(unittest.TestCase):
 
     @classmethod
     def fill(cls):
-        """
-        Two users of one name in two domains, and a store that is to be
+        """Two users of one name in two domains, and a store that is to be
         found in one region, under one interface.
         """
         cls.domain = cls.keystone.create('domain', name='acme corp')
@@ -103,8 +101,7 @@ class TestKeystone(unittest.TestCase):
         self.directory = place.name
 
     def run_it(self, auth, *works, status=0):
-        """
-        :param auth: of its config, without the URL
+        """:param auth: of its config, without the URL
         :returns: the ``Result`` of a run
         """
         document, result = (os.path.join(self.directory, name)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Every operation of COSBench's drivers against a real Swift, by its own API and
-by S3's: what the cluster has afterwards is what the result says, exactly.
+"""Every operation of COSBench's drivers against a real Swift, by its own API
+and by S3's: what the cluster has afterwards is what the result says, exactly.
 """
 
 from urllib.parse import quote

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The Debian package in a Debian that has nothing else: what it brings runs, and
-goes again. It needs root, the network, and some three minutes.
+"""The Debian package in a Debian that has nothing else: what it brings runs,
+and goes again. It needs root, the network, and some three minutes.
 """
 
 import os

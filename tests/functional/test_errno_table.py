@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Errors of a disk beside stock Swift's: each errno at each kind of call, for
+"""Errors of a disk beside stock Swift's: each errno at each kind of call, for
 each system.
 
 A proxy and five nodes serve a container of each kind. While one disk fails, a
@@ -61,8 +60,7 @@ OPTIONS = {
 
 @dataclass
 class Container:
-    """
-    What a client does in a container, and what it was told.
+    """What a client does in a container, and what it was told.
 
     :param address: of the proxy
     :param path: of the container
@@ -162,8 +160,7 @@ class TestTable(unittest.TestCase):
                     for name, container in self.containers.items()}
 
     def hold(self, faults):
-        """
-        Compare each system with Swift's classes.
+        """Compare each system with Swift's classes.
 
         :param faults: pairs of a key of PLACES and an errno
         """

@@ -120,8 +120,7 @@ class Messages(OnCluster):
         return count
 
     def stable_round(self):
-        """
-        :returns: how many replicas of partitions there are, and the sync
+        """:returns: how many replicas of partitions there are, and the sync
             messages and the suffix comparisons of a stable round
         """
         replicas = 0

@@ -68,9 +68,7 @@ class VolumesCase(unittest.TestCase):
             'the index of %(device)s serves' % node, 120)
 
     def assert_acknowledged(self, most=2, play=play_round):
-        """
-        :param most: rounds until each node serves what was acknowledged
-        """
+        """:param most: rounds until each node serves what was acknowledged"""
         for _ in range(most):
             if not self.objects.wrong():
                 return
@@ -125,8 +123,7 @@ class TestReplication(VolumesCase):
         self.assert_acknowledged()
 
     def check_hand_offs(self, play):
-        """
-        What is written by way of a hand-off comes home, and leaves nothing.
+        """What is written by way of a hand-off comes home, and leaves nothing.
 
         :param play: plays a round
         """
@@ -172,8 +169,7 @@ class TestDamage(VolumesCase):
         location.name_length + 5}
 
     def damage(self):
-        """
-        Damage one replica of each of several objects.
+        """Damage one replica of each of several objects.
 
         :returns: a list of (object, node)
         """

@@ -28,8 +28,7 @@ OPTIONS = {'object-server': {
 
 
 class Filler:
-    """
-    Takes all that a filesystem has.
+    """Takes all that a filesystem has.
 
     :param path: of a directory on it
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Many clients at one object-server whose objects are in volumes.
+"""Many clients at one object-server whose objects are in volumes.
 
 LOSF_LOAD_MINUTES says for how long; by default that is one.
 """
@@ -36,8 +35,7 @@ CHANGES = {'put': 36, 'put_long': 4, 'get': 30, 'head': 10, 'post': 10,
 
 @dataclass(frozen=True)
 class Request:
-    """
-    :param kind: one of CHANGES
+    """:param kind: one of CHANGES
     :param device: that it was for
     :param started: seconds
     :param ended: seconds
@@ -49,8 +47,7 @@ class Request:
 
 
 class Client:
-    """
-    Changes objects of its own, and looks whether they are what they should.
+    """Changes objects of its own, and looks whether they are what they should.
 
     :param objects: a ServedObjects of its own
     :param number: of the client

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The part power of policies in volumes grows while clients are at work.
+"""The part power of policies in volumes grows while clients are at work.
 
 PART_POWER_STEPS says by how much in the long test; by default that is 2.
 """
@@ -46,8 +45,7 @@ ROUNDS = 8
 
 
 class Client:
-    """
-    Changes objects of its own, and reads what it was told is stored.
+    """Changes objects of its own, and reads what it was told is stored.
 
     :param cluster: a Cluster
     :param policy: of its container
@@ -76,8 +74,7 @@ class Client:
             self.ask(verb, self._chance.choice(list(self.known)))
 
     def ask(self, verb, name):
-        """
-        Make a request.
+        """Make a request.
 
         :raises AssertionError: if it is answered with what cannot be
         """
@@ -121,8 +118,7 @@ class Client:
 
 
 class Growing:
-    """
-    A policy whose ring is changed.
+    """A policy whose ring is changed.
 
     :param cluster: a Cluster
     :param policy: a Policy

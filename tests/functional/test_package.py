@@ -23,8 +23,7 @@ for each in distribution('swift-lightsync').entry_points:
 
 
 def run(*command, **kwargs):
-    """
-    Run a command that does not see this repository.
+    """Run a command that does not see this repository.
 
     :param command: its words
     :returns: what it printed

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Primary-role writes on real servers and disks, without an object-replicator:
+"""Primary-role writes on real servers and disks, without an object-replicator:
 what all devices hold, they have from the convergers.
 """
 
@@ -74,8 +73,7 @@ class PrimaryRoleCase(Client, unittest.TestCase):
         return roles(devices, slot_of(path_hash, len(devices)))
 
     def replicas(self, name):
-        """
-        :returns: a dict of device -> what it holds of an object: a dict of
+        """:returns: a dict of device -> what it holds of an object: a dict of
             file name -> (bytes, all extended attributes), for those that
             hold anything
         """
@@ -104,8 +102,7 @@ class PrimaryRoleCase(Client, unittest.TestCase):
                          name, list(self.replicas(name))), 120)
 
     def lag(self, *args):
-        """
-        :returns: the exit status of swift-proar-lag and the devices that
+        """:returns: the exit status of swift-proar-lag and the devices that
             hold what others lack
         """
         done = self.cluster.run(['swift-proar-lag', '--json', *args],

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Campaigns: clients of a few objects, amid whatever happens to a cluster.
+"""Campaigns: clients of a few objects, amid whatever happens to a cluster.
 
 What is read is linearizable but for what PROTOCOL.md lists, all devices come
 to hold the same, and listings have each object once. Daemons are killed, disks

@@ -50,8 +50,7 @@ SERVER, CONVERGER = 'object-server', 'object-converger'
 
 @dataclass(frozen=True)
 class Place:
-    """
-    A file and a moment.
+    """A file and a moment.
 
     :param name: of both
     :param path: a regular expression of the file below its device
@@ -109,8 +108,7 @@ STOCK = (
 
 
 def fault_of(place, path, number):
-    """
-    Return a Fault.
+    """Return a Fault.
 
     :param place: a Place
     :param path: of the device
@@ -238,8 +236,7 @@ class TestTable(TableCase):
                 os.replace(path + '.copy', path)
 
     def hold(self, cases):
-        """
-        Make all requests in each case.
+        """Make all requests in each case.
 
         :param cases: a list of (Place, errno)
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What concurrent clients of primary-role writes see is what one register for
+"""What concurrent clients of primary-role writes see is what one register for
 each object would show; and when a primary role does not answer, only what
 PROTOCOL.md lists under "What can be lost, what can be seen".
 """
@@ -139,8 +138,7 @@ class TestHistories(HistoryCase):
 
     @contextmanager
     def replication_locks(self):
-        """
-        Hold the lock of one partition of each device, and so of the device:
+        """Hold the lock of one partition of each device, and so of the device:
         no other one gets it.
         """
         objects = self.cluster.objects

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A node whose object-server answers while its replicator does not run.
+"""A node whose object-server answers while its replicator does not run.
 
 It agrees with the node before it, and pushes nothing on; the others see that,
 and go round it.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Nodes that die, come and go, fall silent or cannot see each other.
+"""Nodes that die, come and go, fall silent or cannot see each other.
 
 What was acknowledged reaches all that can be reached, in as many rounds as
 without the failure, and nobody waits for a failed node once a partition.

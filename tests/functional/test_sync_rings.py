@@ -28,8 +28,7 @@ class RingCase(SyncCase):
                 len(self.acknowledged.holders(name)), 2, name)
 
     def settle(self, most):
-        """
-        Play rounds until all is where the ring says, and nowhere else.
+        """Play rounds until all is where the ring says, and nowhere else.
 
         :returns: the rounds needed
         """

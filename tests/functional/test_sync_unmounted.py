@@ -17,8 +17,7 @@ class TestUnmounted(SyncCase):
     names = ['o-%d' % number for number in range(40)]
 
     def put(self, name, timestamp):
-        """
-        Store an object as a proxy does: a device that answers 507 is
+        """Store an object as a proxy does: a device that answers 507 is
         replaced by the next hand-off.
 
         :returns: the devices that have it, and whether one was replaced

@@ -90,8 +90,7 @@ class TestRejoining(Workers):
         sync_batch_partitions=1, concurrency=1))
 
     def of_rejoining(self, node):
-        """
-        :returns: the objects that node 1 has to give to a node first: whose
+        """:returns: the objects that node 1 has to give to a node first: whose
             clockwise neighbour is there
         """
         found = []

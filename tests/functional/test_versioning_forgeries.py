@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Requests to a site that are not its peers', or not what these have sent.
-"""
+"""Requests to a site that are not its peers', or not what these have sent."""
 
 import http.client
 import json
@@ -44,8 +42,7 @@ class TestForgeries(SitesCase):
         self.account = self.client('rome').get_auth()[0].rpartition('/')[2]
 
     def request(self, key=None, data=b'forged', seconds=None, **values):
-        """
-        :param values: of the version's JSON
+        """:param values: of the version's JSON
         :returns: (headers, body) of a shipment, signed with a key
         """
         stamp = Stamp(int(time.time() * TICKS), 1 << 32)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Static and dynamic large objects at two sites: the manifest and the segments
+"""Static and dynamic large objects at two sites: the manifest and the segments
 are versions of objects in two containers, and come one by one.
 """
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Containers live and die at all sites, on real clusters: their metadata, their
-deletion while a site is cut off, and what a comparison finds.
+"""Containers live and die at all sites, on real clusters: their metadata,
+their deletion while a site is cut off, and what a comparison finds.
 """
 
 import swiftclient

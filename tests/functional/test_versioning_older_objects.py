@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Objects that are older than the versioning of their container, on real
+"""Objects that are older than the versioning of their container, on real
 clusters: a write makes null versions of them, and so does the propagator.
 """
 

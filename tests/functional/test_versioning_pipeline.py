@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The filter of versions beside others of Swift's pipeline: bulk, staticweb and
-encryption.
+"""The filter of versions beside others of Swift's pipeline: bulk, staticweb
+and encryption.
 """
 
 import base64

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Round trips to the metadata, on real clusters (the paper's §3): with a delay of
-the container servers alone, the latency of a request grows by as many delays
-as it has round trips.
+"""Round trips to the metadata, on real clusters (the paper's §3): with a delay
+of the container servers alone, the latency of a request grows by as many
+delays as it has round trips.
 """
 
 import unittest

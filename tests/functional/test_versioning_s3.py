@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Versions through S3: the filter answers as Swift's object_versioning does, but
-for the differences that are named here with their reasons.
+"""Versions through S3: the filter answers as Swift's object_versioning does,
+but for the differences that are named here with their reasons.
 """
 
 import pytest

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The lifecycle of noncurrent versions through S3, which Swift's own versioning
-does not have.
+"""The lifecycle of noncurrent versions through S3, which Swift's own
+versioning does not have.
 """
 
 import pytest

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Null versions through S3: objects from before their bucket was versioned, and
-what is written while versioning is suspended.
+"""Null versions through S3: objects from before their bucket was versioned,
+and what is written while versioning is suspended.
 """
 
 import pytest

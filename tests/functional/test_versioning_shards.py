@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Containers that Swift's sharder shards under a site's hands: what clients are
-told, and what goes to and comes from another site, is the same before, while
-and after.
+"""Containers that Swift's sharder shards under a site's hands: what clients
+are told, and what goes to and comes from another site, is the same before,
+while and after.
 """
 
 import os
@@ -24,8 +23,7 @@ ROWS = 2
 
 
 class ShardedContainer:
-    """
-    The replicas of a container that is being sharded.
+    """The replicas of a container that is being sharded.
 
     :param cluster: a Cluster
     :param account: its name
@@ -48,8 +46,7 @@ class ShardedContainer:
                 for path in self._paths}
 
     def start(self, rows):
-        """
-        Choose the shards, and begin to move rows to them.
+        """Choose the shards, and begin to move rows to them.
 
         :param rows: for each shard
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Three sites, in both modes, on a network that is slow or cut between them.
+"""Three sites, in both modes, on a network that is slow or cut between them.
 Whatever happens, all end with the same versions, the same latest and the same
 data.
 """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Random traces on three real sites: writes, delete markers and purges, null
+"""Random traces on three real sites: writes, delete markers and purges, null
 versions, containers that are changed, deleted and made again; clocks that are
 up to 5 s ahead or behind, or stand still at the same time; links that are cut,
 propagators that are killed. At the end all sites have one history, row for
@@ -87,8 +86,7 @@ class TestTraces(SitesCase):
 
     @contextmanager
     def acknowledged(self):
-        """
-        Give the answer of a request. It may be 404: what has no container
+        """Give the answer of a request. It may be 404: what has no container
         gets none.
         """
         answer = {'headers': {}}
@@ -246,8 +244,7 @@ class TestTraces(SitesCase):
         self.finished.append((self.container, self.seen(SITES[0])))
 
     def seen(self, name):
-        """
-        Return what a client sees of a site: the rows of all versions, the
+        """Return what a client sees of a site: the rows of all versions, the
         listing, the container's metadata; None if it is not there.
         """
         client = self.client(name)

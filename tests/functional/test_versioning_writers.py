@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writers of one object at several sites, whose links are cut and whose proxies
-and propagators are killed meanwhile.
+"""Writers of one object at several sites, whose links are cut and whose
+proxies and propagators are killed meanwhile.
 
 Every acknowledged version is listed and served everywhere at the end, all
 sites have one history and one latest, and what Write-Repair has stored as the

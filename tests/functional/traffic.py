@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Clients of a few objects, all at the same time, and what they were told.
+"""Clients of a few objects, all at the same time, and what they were told.
 
 An object is two registers: its body, which PUT and DELETE write, and its
 metadata, which PUT and POST write; GET and HEAD read both. They are two, for
@@ -35,8 +34,7 @@ _TAKEN = {'PUT': (201, 202), 'POST': (202, 409), 'DELETE': (204, 404, 409)}
 
 @dataclass(frozen=True)
 class Request:
-    """
-    A request and its answer.
+    """A request and its answer.
 
     :param client: its number
     :param verb: 'GET', 'HEAD', 'PUT', 'POST' or 'DELETE'
@@ -90,8 +88,7 @@ class Request:
 
 
 class Traffic:
-    """
-    Clients that make requests at random until they are stopped.
+    """Clients that make requests at random until they are stopped.
 
     :param address: (IP, port) of the proxy
     :param path: of the container
@@ -113,8 +110,7 @@ class Traffic:
 
     @contextmanager
     def from_clients(self, number):
-        """
-        Have so many clients at work within the context.
+        """Have so many clients at work within the context.
 
         :raises AssertionError: at its end, if nothing was taken
         """
@@ -143,8 +139,7 @@ class Traffic:
                      chance.choice(LENGTHS))
 
     def ask(self, verb, name, client=0, length=LENGTHS[0]):
-        """
-        Make one request, and note it.
+        """Make one request, and note it.
 
         :param length: of the body of a PUT, in bytes
         :returns: the Request; None if nobody listens
@@ -183,9 +178,8 @@ class Traffic:
                             for each in self.requests))
 
     def histories(self):
-        """
-        Yield each object's name, and Operations: a list of those on its body,
-        a list of those on its metadata.
+        """Yield each object's name, and Operations: a list of those on its
+        body, a list of those on its metadata.
 
         A write may be older than one that was answered before, by what the
         clocks of proxies differ.
@@ -200,8 +194,7 @@ class Traffic:
 
 
 def _read(verb, answer):
-    """
-    :returns: the hash of the body and the color that were read; None for
+    """:returns: the hash of the body and the color that were read; None for
         the hash of a body that broke off
     """
     body = answer.headers['etag']

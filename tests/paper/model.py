@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Partitions in memory that play sync rounds with the production core.
+"""Partitions in memory that play sync rounds with the production core.
 
 A replica is a dict, suffix to version; its suffix hashes are derived from it.
 Nothing of the protocol is written again here: roots, rings and rounds are the
@@ -26,8 +25,7 @@ def devices(regions):
 
 
 class Replicas:
-    """
-    The replicas of one partition.
+    """The replicas of one partition.
 
     :param regions: the region of each device, in row order
     :param silent: ids of devices that do not answer

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the paper on PROAR says of requests, claim by claim: who takes a write,
+"""What the paper on PROAR says of requests, claim by claim: who takes a write,
 when it is acknowledged, who is read, and who takes a place that is empty.
 """
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the paper on Write-Repair and Read-Repair says in its §3 of versions,
-of the latest of them and of what each approach costs, claim by claim.
-Requests go to real container servers; what is counted is rounds.
+"""What the paper on Write-Repair and Read-Repair says in its §3 of versions,
+of the latest of them and of what each approach costs, claim by claim. Requests
+go to real container servers; what is counted is rounds.
 """
 
 import unittest
@@ -50,8 +49,7 @@ class TestTheLatest(unittest.TestCase):
         self.assertEqual(four, frontier(every)[0])
 
     def test_vectors_come_before_times(self):
-        """
-        "keys are compared using their version vectors": a version that has
+        """"keys are compared using their version vectors": a version that has
         seen another is given the greater id, so ids alone say the same.
         """
         case = SiteCase('setUp')

@@ -72,9 +72,8 @@ def calm(where):
 
 @st.composite
 def failures(draw, nodes=6):
-    """
-    A trace of failures: a list of lists, one for each round, of
-    (seconds into it, what, arguments).
+    """A trace of failures: a list of lists, one for each round, of (seconds
+    into it, what, arguments).
     """
     node = st.integers(0, nodes - 1)
     some = st.sets(node, min_size=1, max_size=nodes - 1)

@@ -143,8 +143,7 @@ class TestBesideStock(unittest.TestCase):
     """The same failures, one after the other, happen to both."""
 
     def reached(self, where, trace, rounds):
-        """
-        How many nodes that are up in the end hold each of the writes.
+        """How many nodes that are up in the end hold each of the writes.
 
         :param rounds: how many there are between two failures
         """

@@ -38,8 +38,7 @@ COMMON_ALSO = {'node_arguments': {'swift'}, 'nodes': {'swift'},
 
 @functools.lru_cache(maxsize=None)
 def modules():
-    """
-    Return the product's modules.
+    """Return the product's modules.
 
     :returns: a dict of import names to paths; a package has its own name
     """
@@ -59,8 +58,7 @@ def modules():
 
 
 def imports(source):
-    """
-    Yield the names that a source text imports.
+    """Yield the names that a source text imports.
 
     :param source: the text of a module, which imports by absolute names
     :returns: tuples (module, name in it or None)
@@ -76,8 +74,7 @@ def imports(source):
 
 @functools.lru_cache(maxsize=None)
 def imports_of(module):
-    """
-    Return what a module of the product imports.
+    """Return what a module of the product imports.
 
     :param module: its import name
     :returns: a set of import names: of modules where the product has them
@@ -101,8 +98,7 @@ def is_pure(module):
 
 
 def cycles(arrows):
-    """
-    Return the nodes that lie on a cycle.
+    """Return the nodes that lie on a cycle.
 
     :param arrows: a dict of nodes to the sets of nodes that they point to
     """

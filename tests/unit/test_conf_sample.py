@@ -57,8 +57,7 @@ class RecordingConf(dict):
 
 
 def sample(pattern, path=SAMPLE):
-    """
-    :param pattern: of a line, with groups of a name and a value
+    """:param pattern: of a line, with groups of a name and a value
     :param path: of the sample
     :returns: a dict, section to a dict, name to value
     """

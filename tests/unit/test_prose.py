@@ -12,8 +12,7 @@ MOST_PERCENT = 2
 
 
 def lacking(source):
-    """
-    Return how many docstrings a module has, and how many lack a summary.
+    """Return how many docstrings a module has, and how many lack a summary.
 
     :param source: the module's text
     :returns: (docstrings, docstrings that begin with a field)

@@ -66,8 +66,7 @@ def _run(args):
 
 
 def main(argv=None):
-    """
-    Run the suites that the arguments name.
+    """Run the suites that the arguments name.
 
     :returns: exit status: 0 if the gate is passed, 1 if not, 2 if the tests
         could not be run

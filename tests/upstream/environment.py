@@ -53,8 +53,7 @@ def may_isolate():
 
 
 def command(work, source):
-    """
-    Return the command that runs pytest, short of pytest's arguments.
+    """Return the command that runs pytest, short of pytest's arguments.
 
     :param work: an empty directory, for this run only
     :param source: path of Swift's source tree
@@ -66,8 +65,7 @@ def command(work, source):
 
 
 def takes_large_xattrs(directory):
-    """
-    Check whether files there take an extended attribute above 4 KiB.
+    """Check whether files there take an extended attribute above 4 KiB.
 
     Swift's tests ask the same before they skip.
     """
@@ -103,8 +101,7 @@ def _mount(kind, work, target):
 
 
 def prepare_scratch(work, isolated):
-    """
-    Make the directory for temporary files.
+    """Make the directory for temporary files.
 
     :param work: the run's directory
     :param isolated: whether mounting is allowed
@@ -145,8 +142,7 @@ def running_peer(work):
 
 
 def serve_as_peer(devices):
-    """
-    Serve until stdin is closed, which the parent's end does at the latest.
+    """Serve until stdin is closed, which the parent's end does at the latest.
 
     :param devices: a directory that takes the place of /srv/node
     """

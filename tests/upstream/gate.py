@@ -75,8 +75,7 @@ def exclusion_sections():
 
 
 def read_exclusions(section):
-    """
-    Return which tests are left out, and why.
+    """Return which tests are left out, and why.
 
     :param section: 'SUBJECT KIND', as in exclusions.conf
     :returns: mapping of test ids to the reason why each is left out
@@ -91,8 +90,7 @@ def read_exclusions(section):
 
 
 def read_expected(section):
-    """
-    Return a dict from test files to the Counts of stock Swift.
+    """Return a dict from test files to the Counts of stock Swift.
 
     :raises GateError: if a line is not 'file = passed skipped'
     """
@@ -109,8 +107,7 @@ def read_expected(section):
 
 
 def record(section, results, version):
-    """
-    Make a stock run the baseline of the files that it ran.
+    """Make a stock run the baseline of the files that it ran.
 
     :param section: section of expected.conf
     :param results: the run's Results
@@ -140,8 +137,7 @@ def recorded_version():
 
 
 def violations(results, expected, exclusions, selection):
-    """
-    Compare a run with the baseline.
+    """Compare a run with the baseline.
 
     :param results: Results of a run
     :param expected: mapping of test files to Counts, for stock Swift

@@ -92,8 +92,7 @@ class IndexHost:
         self._lock = _native_threading.Lock()
 
     def serve(self, layout):
-        """
-        Have a server for a device and policy, once there is a device.
+        """Have a server for a device and policy, once there is a device.
 
         :param layout: a Layout
         :raises OSError: if it does not come up

@@ -48,8 +48,7 @@ class VolumeContent:
         raise NotImplementedError
 
     def known(self, path):
-        """
-        Return a path as swift_losf takes it.
+        """Return a path as swift_losf takes it.
 
         :raises ValueError: if it is of no device
         """
@@ -84,8 +83,7 @@ class VolumeContent:
         return where if sound else None
 
     def _find(self, path):
-        """
-        Return the Store and ObjectPath of something that may be there.
+        """Return the Store and ObjectPath of something that may be there.
 
         :raises FileNotFoundError: if it cannot be
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The diskfile classes of LOSF, as Swift's tests need them.
+"""The diskfile classes of LOSF, as Swift's tests need them.
 
 The index servers are real, and so is all of swift_losf. There is a server
 wherever there is a device; partitions may be words; what a test mocks in
@@ -52,8 +51,7 @@ def shortened(device_path):
 
 
 def known(path):
-    """
-    Return a path as swift_losf takes it: with a number for the partition.
+    """Return a path as swift_losf takes it: with a number for the partition.
 
     :param path: perhaps below an objects directory
     """
@@ -68,8 +66,7 @@ def known(path):
 
 
 class HostedContent(VolumeContent):
-    """
-    The content of devices for which a test has made a manager.
+    """The content of devices for which a test has made a manager.
 
     :param policy_type: of the policies whose objects are in volumes
     """
@@ -108,8 +105,7 @@ def mocked(*names):
 
 
 class Hosted:
-    """
-    A manager with an index server wherever there is a device.
+    """A manager with an index server wherever there is a device.
 
     What a test has mocked is asked, as stock Swift would ask it, and finds
     the content when it asks on. So are paths that are not below a partition,
@@ -173,8 +169,7 @@ class Hosted:
 
 
 class Draft:
-    """
-    A file that is being written, with a descriptor for tests: what they
+    """A file that is being written, with a descriptor for tests: what they
     write to that is written, too.
 
     :param writer: a VFileWriter

@@ -47,8 +47,7 @@ collate = C
 
 @contextmanager
 def all_systems() -> Iterator[dict[str, str]]:
-    """
-    Run the sites of ``tools/saio --all``.
+    """Run the sites of ``tools/saio --all``.
 
     :returns: (as a context) the environment variables that tell the tests of
         the first site

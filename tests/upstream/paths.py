@@ -31,8 +31,7 @@ real_listdir = os.listdir
 
 
 class Content(Protocol):
-    """
-    What a subject gives: its objects under the paths that files would have.
+    """What a subject gives: its objects under the paths that files would have.
 
     It is asked for any path, and has nothing but below the data directories
     of its own policies. An error is the one that os would raise.
@@ -70,8 +69,7 @@ class Content(Protocol):
 
 
 class ContentFile(io.FileIO):
-    """
-    A file of the content while a test has it open: an unnamed real one.
+    """A file of the content while a test has it open: an unnamed real one.
 
     :param content: a Content
     :param path: where it is in the content
@@ -110,8 +108,7 @@ class ContentFile(io.FileIO):
 
 
 class PathShim:
-    """
-    The routes of a test's calls, to a Content or to the file system.
+    """The routes of a test's calls, to a Content or to the file system.
 
     Each method has the name of the function whose place it takes, and is
     given the real one first.
@@ -272,8 +269,7 @@ ROUTED = (
 
 
 def routed(real, route, package=TESTS):
-    """
-    Return a function that takes another route when tests call it.
+    """Return a function that takes another route when tests call it.
 
     :param route: a function that is given the real one, then its arguments
     :param package: only calls with a path or file from modules of this

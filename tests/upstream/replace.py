@@ -37,8 +37,7 @@ class Sabotaged(Exception):
 
 
 def _stock_super(stock_of):
-    """
-    Return a ``super`` for a module whose class was replaced.
+    """Return a ``super`` for a module whose class was replaced.
 
     Its methods say ``super(ObjectController, self)``, and that global now
     is our subclass: they would find themselves again, for ever.
@@ -55,8 +54,7 @@ def _stock_super(stock_of):
 
 
 def _check_marks(row, stock, ours):
-    """
-    Check that the overridden verbs have the marks of the stock ones.
+    """Check that the overridden verbs have the marks of the stock ones.
 
     :raises ReplaceError: if an overridden verb lost a decorator's mark, for
         then the server would refuse the verb
@@ -97,8 +95,7 @@ def _resolve(name):
 
 
 def install(subject):
-    """
-    Put ours in the place of the stock ones, before any test is imported.
+    """Put ours in the place of the stock ones, before any test is imported.
 
     :param subject: a Subject
     :raises ReplaceError: if something of it cannot be put in place
@@ -122,8 +119,7 @@ def install(subject):
 
 
 def sabotage(name):
-    """
-    Break one of our methods.
+    """Break one of our methods.
 
     :param name: 'module:class.method'
     :raises ReplaceError: if there is no such method

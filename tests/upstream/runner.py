@@ -105,8 +105,7 @@ class Run:
 
 
 def select(kind, names, tree):
-    """
-    Return the paths and test ids that names of suites or paths stand for.
+    """Return the paths and test ids that names of suites or paths stand for.
 
     :param kind: a key of SUITES
     :param tree: Swift's source tree, which paths are below
@@ -125,8 +124,7 @@ def select(kind, names, tree):
 
 
 def execute(run, quiet=False):
-    """
-    Run pytest.
+    """Run pytest.
 
     :param run: a Run
     :param quiet: keep pytest's output to ourselves
@@ -160,8 +158,7 @@ def _say(text):
 
 
 def gated(run):
-    """
-    Run, hold the outcome against the gate and say what is wrong.
+    """Run, hold the outcome against the gate and say what is wrong.
 
     :returns: exit status: 0 if nothing is wrong, else 1
     """
@@ -218,8 +215,7 @@ def _failing(name, suite, *options):
 
 
 def prove(name):
-    """
-    Break each listed method of a subject's classes: tests must notice.
+    """Break each listed method of a subject's classes: tests must notice.
 
     A test that fails with sound classes too is no witness.
 

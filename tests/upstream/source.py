@@ -35,8 +35,7 @@ def installed_version():
 
 
 def _checked(tree, version):
-    """
-    Return a directory if it is Swift's unpacked source of a version.
+    """Return a directory if it is Swift's unpacked source of a version.
 
     :raises SourceError: if it is another thing or another version
     """
@@ -86,8 +85,7 @@ def _fetch(version, destination):
 
 
 def source_tree():
-    """
-    Return the path of the source distribution of the installed Swift.
+    """Return the path of the source distribution of the installed Swift.
 
     :raises SourceError: if there is none and none can be downloaded
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Classes and factories of ours as Swift's tests need them; see ``subject``.
+"""Classes and factories of ours as Swift's tests need them; see ``subject``.
 """
 
 import os
@@ -24,8 +23,7 @@ _versioned_writes_factory = versioned_writes.filter_factory
 
 
 class Unmocked:
-    """
-    A diskfile manager for our own code: tests mock the stock method for the
+    """A diskfile manager for our own code: tests mock the stock method for the
     whole process, to count what Swift's code asks for.
     """
 
@@ -94,8 +92,7 @@ def _complete(memcache):
 
 
 def symlink_factory(mode):
-    """
-    Return a factory of symlink with the versioning filter right of it.
+    """Return a factory of symlink with the versioning filter right of it.
 
     Swift's tests make their pipeline from Swift's sample of
     proxy-server.conf; so the factories of the filters there are replaced.

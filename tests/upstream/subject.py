@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The subjects: what Swift's suites are run against.
+"""The subjects: what Swift's suites are run against.
 
 A subject says what takes the place of what in Swift, how paths are looked up
 that tests look up themselves, and which suites it is run with. Its sections
@@ -20,8 +19,7 @@ class SubjectError(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """
-    An attribute of a Swift module, and what takes its place.
+    """An attribute of a Swift module, and what takes its place.
 
     :param stock: 'module:attribute'
     :param ours: 'module:attribute'
@@ -36,8 +34,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Subject:
-    """
-    What the suites are run against.
+    """What the suites are run against.
 
     :param rows: what takes the place of what
     :param suites: names of the suites that are run by default
@@ -172,8 +169,7 @@ PROBES = {
 
 
 def load(name, kind='unit'):
-    """
-    Return a subject.
+    """Return a subject.
 
     :param name: a key of SUBJECTS
     :param kind: of the suites; 'probe' wants one with a cluster

@@ -25,8 +25,7 @@ def absent(path):
 
 
 class DictContent:
-    """
-    The content of a dictionary.
+    """The content of a dictionary.
 
     :param files: path to (data, metadata)
     """

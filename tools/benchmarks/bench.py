@@ -33,8 +33,7 @@ COMMON: Options = {
 
 
 class Bench:
-    """
-    One invocation of one benchmark; a subclass has ``measure``.
+    """One invocation of one benchmark; a subclass has ``measure``.
 
     :param args: the command line as argparse parsed it
     """
@@ -66,8 +65,7 @@ class Bench:
 
     def start(self, stack: ExitStack, sites: Iterable[str],
               make: Callable[[str], Any]) -> dict[str, Any]:
-        """
-        Start clusters, which the stack ends.
+        """Start clusters, which the stack ends.
 
         :param make: returns a context of the name of one
         :returns: name -> what its context gave
@@ -88,8 +86,7 @@ class Bench:
                     yield run, case, name
 
     def measure(self, stack: ExitStack) -> None:
-        """
-        Measure everything.
+        """Measure everything.
 
         :param stack: ends what was started, in any case
         """
@@ -101,8 +98,7 @@ class Bench:
                            self._intervals())
 
     def run(self) -> int:
-        """
-        Measure, report and clean up.
+        """Measure, report and clean up.
 
         :returns: the exit status: 1 if something was not measured
         """
@@ -146,8 +142,7 @@ class Bench:
 
     def attempt(self, contestant: str, case: str, run: int,
                 measure: Any) -> None:
-        """
-        Measure once, and note figures or failure.
+        """Measure once, and note figures or failure.
 
         :param measure: a function that returns the figures
         """
@@ -169,8 +164,7 @@ class Bench:
 
     def play(self, contestant: str, case: str, run: int, text: bytes,
              before: Sequence[str] = ()) -> Result:
-        """
-        Have COSBench run a workload; its result is compared later.
+        """Have COSBench run a workload; its result is compared later.
 
         :param before: a command that takes COSBench's as its last arguments
         """

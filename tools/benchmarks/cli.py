@@ -24,8 +24,7 @@ SYSTEMS = {
 
 
 def main(argv: Optional[list[str]] = None) -> int:
-    """
-    Run a benchmark.
+    """Run a benchmark.
 
     :param argv: the arguments, without the program's name
     :returns: the exit status: 0; 1 if something could not be measured; 2

@@ -24,8 +24,7 @@ SCENARIOS = {'get-1k': Scenario('GET', KIB),
 
 @contextmanager
 def _server() -> Iterator[int]:
-    """
-    Serve in a process of its own.
+    """Serve in a process of its own.
 
     :returns: a context with the port
     """

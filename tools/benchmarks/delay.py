@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A paste filter that lets each request to a server wait.
+"""A paste filter that lets each request to a server wait.
 
 The option ``delay_file`` of ``tools.benchmarks.delay:filter_factory`` names
 the file with the seconds. There is no delay while there is no such file.
@@ -32,8 +31,7 @@ def set_delay(path: str, seconds: float) -> None:
 
 
 class Delay:
-    """
-    The filter: delays each request to a server.
+    """The filter: delays each request to a server.
 
     :param app: the server
     :param path: of the file with the seconds

@@ -15,8 +15,7 @@ _TOOK = re.compile(rb'finished in ([\d.]+)(ms|s)')
 
 def ask(port: int, scenario: Scenario, workers: int,
         seconds: float) -> tuple[int, int, float, float]:
-    """
-    Load the server with GETs over HTTP/1.1.
+    """Load the server with GETs over HTTP/1.1.
 
     :param workers: connections, a request at a time on each
     :returns: (operations, failures, CPU seconds of its process, seconds)

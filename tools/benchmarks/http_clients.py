@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The HTTP clients that ``bench cosbench`` compares, and the server they ask.
+"""The HTTP clients that ``bench cosbench`` compares, and the server they ask.
 
 A contestant is an async context: it gives ``operation()``, a coroutine
 function for one request whose answer is read completely. The server does as
@@ -53,8 +52,7 @@ async def _lean(port: int, scenario: Scenario) -> AsyncIterator[Any]:
 
 
 def _storage(kind: str, text: str) -> Any:
-    """
-    Return a contestant that goes through an adaptor, as workers do.
+    """Return a contestant that goes through an adaptor, as workers do.
 
     :param kind: of ``storage``
     :param text: its config, with a place for the port
@@ -114,8 +112,7 @@ def _cpu() -> float:
 
 async def _load(make: Any, port: int, scenario: Scenario, workers: int,
                 seconds: float) -> tuple[int, int, float, float]:
-    """
-    Load the server and count.
+    """Load the server and count.
 
     :returns: (operations, failures, CPU seconds, seconds)
     """
@@ -142,8 +139,7 @@ async def _load(make: Any, port: int, scenario: Scenario, workers: int,
 
 def ask(name: str, port: int, scenario: Scenario, workers: int,
         seconds: float) -> tuple[int, int, float, float]:
-    """
-    Load the server in this process.
+    """Load the server in this process.
 
     :returns: the same as ``_load``
     """

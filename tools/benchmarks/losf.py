@@ -82,8 +82,7 @@ def _spec(root: str, backend: str, args: Any) -> ClusterSpec:
 
 
 class Node(Site):
-    """
-    One node with one device, or with one for each fragment.
+    """One node with one device, or with one for each fragment.
 
     :param args: of the command line
     :param throttle: limits the device; None: it is not limited

@@ -20,8 +20,7 @@ PATIENCE = 120
 
 
 def stages(op: str, objects: int, workers: int) -> list[Stage]:
-    """
-    Return what clients do to objects of their own.
+    """Return what clients do to objects of their own.
 
     :param op: one of CHURN
     :param objects: how many there are
@@ -43,8 +42,7 @@ def operations(result: Any) -> int:
 
 @contextmanager
 def filled(directory: str, percent: Optional[int]) -> Iterator[None]:
-    """
-    Take space for a while, so that so much of a filesystem is in use.
+    """Take space for a while, so that so much of a filesystem is in use.
 
     :param directory: on it
     :param percent: of its bytes; None: as much as is
@@ -85,8 +83,7 @@ def descriptors(pids: Iterable[int]) -> int:
 
 
 def space(layout: Layout) -> dict[str, Any]:
-    """
-    Return what volumes take for what lives in them.
+    """Return what volumes take for what lives in them.
 
     :param layout: of a device and policy whose index server runs
     """
@@ -96,8 +93,7 @@ def space(layout: Layout) -> dict[str, Any]:
 
 
 def is_compact(found: Any) -> bool:
-    """
-    Return whether nothing calls for compaction any more.
+    """Return whether nothing calls for compaction any more.
 
     :param found: Statistics of an index server
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Measures one index of many objects, on real volumes: a line of JSON for each
+"""Measures one index of many objects, on real volumes: a line of JSON for each
 number of objects.
 
     tools/env python -m tools.benchmarks.losf_scale --objects 100000,1000000
@@ -41,8 +40,7 @@ METADATA = {
 
 
 class Objects:
-    """
-    Objects of one device.
+    """Objects of one device.
 
     :param layout: a Layout
     :param count: how many there are
@@ -130,8 +128,7 @@ def _memory(pid):
 
 
 def measure(directory, count, size):
-    """
-    Return the figures of one number of objects.
+    """Return the figures of one number of objects.
 
     :param directory: where to put them
     :param count: of objects

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Measurements that no client can make: CPU and memory of servers, and I/Os of
+"""Measurements that no client can make: CPU and memory of servers, and I/Os of
 devices.
 """
 
@@ -57,8 +56,7 @@ def written_bytes(pids: Iterable[int]) -> int:
 
 @contextmanager
 def syscalls(pids: Iterable[int]) -> Iterator[Callable[[], Optional[int]]]:
-    """
-    Count the system calls of processes, by ``perf`` if it is there.
+    """Count the system calls of processes, by ``perf`` if it is there.
 
     :returns: (as a context) what returns their number afterwards, or None
     """
@@ -105,8 +103,7 @@ def rss_mib(pids: Iterable[int]) -> float:
 
 @dataclass(frozen=True)
 class BlockStats:
-    """
-    The counters of a block device (Linux, Documentation/block/stat.rst).
+    """The counters of a block device (Linux, Documentation/block/stat.rst).
 
     :param reads: I/Os, like ``writes``
     :param sectors_read: of 512 bytes, like ``sectors_written``
@@ -135,8 +132,7 @@ class BlockStats:
 
 
 class Device:
-    """
-    The loop device of a mounted image.
+    """The loop device of a mounted image.
 
     :param path: where it is mounted
     """

@@ -32,9 +32,8 @@ BACKLOG = 'backlog'
 
 
 class Mode(NamedTuple):
-    """
-    A way to write: a site, the index of one of its policies, whose writes it
-    does, and what ails the first disk.
+    """A way to write: a site, the index of one of its policies, whose writes
+    it does, and what ails the first disk.
     """
 
     site: str
@@ -174,8 +173,7 @@ class Proar(Bench):
 
     def _converged(self, trio: Trio, mode: Mode, stage: Stage, run: int
                    ) -> tuple[Result, float, list[float], int]:
-        """
-        Write, and wait for convergence.
+        """Write, and wait for convergence.
 
         :returns: what the client tells, the seconds from its end on, and as
             ``Trio.converged``
@@ -213,8 +211,7 @@ def rates(operations: int, seconds: float,
 
 def balance(requests: int,
             counts: Iterable[int]) -> tuple[float, float, float]:
-    """
-    Tell how even the writes were on the devices (Figure 7).
+    """Tell how even the writes were on the devices (Figure 7).
 
     :param requests: of clients
     :param counts: of each device

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Measures how fast new versions of many containers reach the other sites.
+"""Measures how fast new versions of many containers reach the other sites.
 
 The first site's propagators are down while its clients write one version into
 each container; the time runs from the moment at which they are started until
@@ -27,8 +26,7 @@ CLIENTS = 8
 
 
 class Propagation:
-    """
-    Sites with containers that have versions.
+    """Sites with containers that have versions.
 
     :param root: a directory for all sites
     :param sites: how many
@@ -53,8 +51,7 @@ class Propagation:
         self.sites.down()
 
     def prepare(self, seconds: float) -> None:
-        """
-        Make the containers, and let all sites have them.
+        """Make the containers, and let all sites have them.
 
         :param seconds: of one round trip between two sites, from then on
         """
@@ -74,8 +71,7 @@ class Propagation:
                     self.sites.delay(one, other, seconds / 2)
 
     def play(self, run: int) -> float:
-        """
-        Write one version into each container, and let the sites get it.
+        """Write one version into each container, and let the sites get it.
 
         :returns: seconds until all sites had acknowledged all
         """
@@ -90,8 +86,7 @@ class Propagation:
         return time.monotonic() - begin
 
     def check(self, run: int) -> None:
-        """
-        Check that each site serves all versions of a run.
+        """Check that each site serves all versions of a run.
 
         :raises BenchError: if it does not
         """
@@ -120,9 +115,8 @@ class Propagation:
             self.first.swift_init('%s.%d' % (PROPAGATOR, node), command)
 
     def _shipped(self, since: float = 0) -> dict[str, int]:
-        """
-        Return how many versions each other site was sent so far, also by the
-        third ones: they pass on what the first is late with.
+        """Return how many versions each other site was sent so far, also by
+        the third ones: they pass on what the first is late with.
 
         :param since: Unix time; what the first site's propagators recorded
             before does not count
@@ -144,9 +138,8 @@ class Propagation:
                 for node in cluster.spec.node_numbers()]
 
     def _busy(self, since: float) -> str:
-        """
-        Say which sites have not told since then that all have what they have,
-        and that they know of all containers.
+        """Say which sites have not told since then that all have what they
+        have, and that they know of all containers.
         """
         states = self._states()
         if len({state and state.databases for _, state in states}) > 1:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The results of a benchmark: records of runs, their table, and one JSON
+"""The results of a benchmark: records of runs, their table, and one JSON
 document.
 
 A ratio divides run by run, so that a disturbance that slows both sides of one
@@ -23,8 +22,7 @@ MISSING = '-'
 
 @dataclass(frozen=True)
 class Record:
-    """
-    One measurement.
+    """One measurement.
 
     :param contestant: who was measured, such as ``kv``
     :param case: the operation, such as ``get``
@@ -40,8 +38,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Metric:
-    """
-    A row of the table.
+    """A row of the table.
 
     :param field: the name of a figure
     :param title: what the table calls it, with the unit
@@ -78,8 +75,7 @@ def percentile(values: Sequence[float], percent: int) -> float:
 
 def ratios(values: Mapping[int, float],
            references: Mapping[int, float]) -> Optional[Spread]:
-    """
-    Divide run by run.
+    """Divide run by run.
 
     :param values: run -> number
     :param references: run -> the number it is compared with
@@ -100,8 +96,7 @@ def cell(spread: Optional[Spread], digits: int) -> str:
 
 
 def lines(rows: Sequence[Sequence[str]], left: int = 3) -> str:
-    """
-    Lay cells out in columns.
+    """Lay cells out in columns.
 
     :param rows: of as many cells each, the first one the heading
     :param left: how many columns are aligned to the left
@@ -121,8 +116,7 @@ Intervals = Mapping[tuple[str, str, str, str], Spread]
 def table(records: Sequence[Record], metrics: Sequence[Metric],
           references: Sequence[str],
           intervals: Optional[Intervals] = None) -> str:
-    """
-    Set the contestants side by side, case by case.
+    """Set the contestants side by side, case by case.
 
     :param references: the contestants that the others are compared with
     :param intervals: shown for a ratio of which there is one run only

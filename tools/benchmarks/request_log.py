@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Counts the requests that a server receives, and the calls that it makes.
+"""Counts the requests that a server receives, and the calls that it makes.
 
 The paste filter ``tools.benchmarks.request_log:filter_factory`` appends the
 method and the device of each request, such as ``PUT n1d1``, to a file in the
@@ -23,8 +22,7 @@ FILTER = 'request_log'
 
 
 def options(server: str, pipeline: str, **more: str) -> dict[str, Any]:
-    """
-    Return the options of a ClusterSpec that put the filter before a server.
+    """Return the options of a ClusterSpec that put the filter before a server.
 
     :param server: such as ``object-server``, the name of its conf
     :param pipeline: what else is in it
@@ -72,8 +70,7 @@ def per_device(log: str, begin: int, method: str) -> Counter:
 
 
 class RequestLog:
-    """
-    The filter: logs each request to a server.
+    """The filter: logs each request to a server.
 
     :param app: the server
     :param log: path of the file to append to
@@ -109,8 +106,7 @@ def count_calls(cls: Any, name: str, log: RequestLog) -> None:
 
 def slow_flushes(log: RequestLog, seconds: float,
                  wait: Callable[[float], None]) -> None:
-    """
-    Have each flush of a file logged, and take so much longer, once.
+    """Have each flush of a file logged, and take so much longer, once.
 
     :param wait: lets the thread wait for seconds
     """

@@ -33,8 +33,7 @@ _LARGE = re.compile(r'sizes=c\((\d+)\)MiB')
 
 
 class Sample(NamedTuple):
-    """
-    A document, and where it is played.
+    """A document, and where it is played.
 
     :param policy: of ours; stock's is gold
     :param versions: whether the clusters keep versions, ours by its filter
@@ -70,8 +69,7 @@ def scaled(text: str, objects: int) -> str:
 
 def document(name: str, auth: str, policy: str, seconds: int,
              objects: int) -> tuple[bytes, list[str]]:
-    """
-    Return a document of etc/cosbench for a cluster, made smaller.
+    """Return a document of etc/cosbench for a cluster, made smaller.
 
     :param auth: the config of its swauth
     :param policy: of its containers

@@ -17,8 +17,7 @@ class BenchError(Exception):
 
 
 def require(name: str, value: Any, allowed: str, good: bool) -> None:
-    """
-    Raise an error unless a value is good.
+    """Raise an error unless a value is good.
 
     :param name: the option, as the user writes it
     :param allowed: in words, the values that it may have
@@ -45,8 +44,7 @@ def names(allowed: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
 
 def number(low: float, high: Optional[float] = None,
            kind: Callable[[str], Any] = int) -> Callable[[str], Any]:
-    """
-    Return an argparse type: a number in a range.
+    """Return an argparse type: a number in a range.
 
     :param high: the greatest; None: there is none
     :param kind: ``int`` or ``float``

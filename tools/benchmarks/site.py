@@ -32,8 +32,7 @@ def apart(root: str) -> dict[str, Any]:
 
 def ask(address: str, method: str, paths: Iterable[str],
         headers: dict[str, str]) -> list[float]:
-    """
-    Make requests one after the other, on one connection.
+    """Make requests one after the other, on one connection.
 
     :param address: HOST:PORT
     :returns: the seconds that each took
@@ -55,8 +54,7 @@ def ask(address: str, method: str, paths: Iterable[str],
 
 
 class Login(NamedTuple):
-    """
-    A token of the test account.
+    """A token of the test account.
 
     :param address: HOST:PORT of the proxy-server
     :param path: of the account
@@ -87,8 +85,7 @@ def auth_of(cluster: Cluster) -> str:
 
 
 class Site:
-    """
-    A running cluster, from ``with`` on.
+    """A running cluster, from ``with`` on.
 
     :param name: of the contestants that it serves
     :param spec: its ClusterSpec
@@ -131,8 +128,7 @@ class Site:
         return Device(next(iter(self.cluster.device_paths().values())))
 
     def limit(self, iops: int) -> None:
-        """
-        Hold the device to so many reads, and writes, a second.
+        """Hold the device to so many reads, and writes, a second.
 
         :param iops: 0: as many as it can
         """

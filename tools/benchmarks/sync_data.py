@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The objects of ``bench sync``, and how they are laid out on disk.
+"""The objects of ``bench sync``, and how they are laid out on disk.
 
 Names, bytes, timestamps and changes follow from the seed, so that both
 contestants get the same. Objects are written by Swift's own diskfile into a
@@ -37,8 +36,7 @@ CHANGED_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Version:
-    """
-    The last change of an object.
+    """The last change of an object.
 
     :param timestamp: when, seconds since 1970
     :param size: bytes; 0 for a delete
@@ -61,8 +59,7 @@ Write = tuple[Version, tuple[str, ...]]
 
 
 class DataSet:
-    """
-    The objects that a trial begins with, and the changes to them.
+    """The objects that a trial begins with, and the changes to them.
 
     :param seed: all choices follow from it
     :param count: how many objects there are
@@ -84,8 +81,7 @@ class DataSet:
     def changes(self, kind: str, seed: str,
                 devices_of: Callable[[str], tuple[str, ...]],
                 live: Iterable[str]) -> list[Write]:
-        """
-        Choose what a scenario writes, to 10 % of the objects.
+        """Choose what a scenario writes, to 10 % of the objects.
 
         :param kind: ``create`` (new objects), ``delete``, both at a quorum
             of their devices; ``single`` (new objects at one of them); or
@@ -120,8 +116,7 @@ class DataSet:
 
 
     def overwrites(self, seed: str, count: int) -> list[Version]:
-        """
-        Choose objects, and a newer version of each.
+        """Choose objects, and a newer version of each.
 
         :param seed: of the trial
         :param count: how many
@@ -199,8 +194,7 @@ def _link(source: str, target: str) -> None:
 
 
 class Storage:
-    """
-    The devices of all contestants: their rings are the same.
+    """The devices of all contestants: their rings are the same.
 
     This process must have been told the swift_dir, by ``set_swift_dir``.
 
@@ -245,8 +239,7 @@ class Storage:
     def write(self, writes: Iterable[Write],
               devices_dir_of: Callable[[str], str],
               rehash: bool = False) -> None:
-        """
-        Write versions to devices, in order, and flush them all.
+        """Write versions to devices, in order, and flush them all.
 
         :param devices_dir_of: tells where a device of a name is
         :param rehash: whether to hash what was written
@@ -269,8 +262,7 @@ class Storage:
 
     def stale(self, versions: Iterable[Version],
               path_of: Callable[[str], Optional[str]]) -> int:
-        """
-        Count the replicas that are not what they should be.
+        """Count the replicas that are not what they should be.
 
         :param versions: the latest one of every object
         :param path_of: tells the path of a device of a name, or None if it

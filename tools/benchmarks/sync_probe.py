@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A replicator that runs a pass on demand and tells what the pass took.
+"""A replicator that runs a pass on demand and tells what the pass took.
 
 ``python -m tools.benchmarks.sync_probe REPLICATOR CONF SWIFT_DIR FD`` runs the
 replicator's own class in a process that stays: neither its start nor state
@@ -39,8 +38,7 @@ START_TIMEOUT, STOP_TIMEOUT = 60, 30
 
 @dataclass(frozen=True)
 class Usage:
-    """
-    The resources that a pass took on its node.
+    """The resources that a pass took on its node.
 
     :param seconds: of wall-clock time
     :param cpu_seconds: of the replicator and the children that it waited for
@@ -118,8 +116,7 @@ def measured(base: Any, fd: int) -> Any:
 
 
 class Probes:
-    """
-    The probes of a cluster, as the benchmark sees them.
+    """The probes of a cluster, as the benchmark sees them.
 
     :param cluster: the Cluster
     """
@@ -189,8 +186,7 @@ class Probes:
 
     def run(self, timeout: float, follows: bool = False,
             seconds: int = 0) -> list[Usage]:
-        """
-        Run a pass on all nodes at the same time.
+        """Run a pass on all nodes at the same time.
 
         :param timeout: seconds that it may take
         :param follows: whether it may know what the passes before it found

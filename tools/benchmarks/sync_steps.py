@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The scenarios of ``bench sync``, and the steps that they consist of.
+"""The scenarios of ``bench sync``, and the steps that they consist of.
 
 A step is a method of :class:`Steps`; its name in the table has no underscore.
 """
@@ -34,8 +33,7 @@ FIVE_MINUTES, PASS_INTERVAL = 10, 30
 
 @dataclass(frozen=True)
 class Scenario:
-    """
-    What happens before the passes that are measured; LightSync §3 and §6
+    """What happens before the passes that are measured; LightSync §3 and §6
     measure such states.
 
     :param steps: in order: names of steps, of kinds of ``DataSet.changes``
@@ -71,8 +69,7 @@ USUAL = tuple(SCENARIOS)[:7]
 
 
 class Steps:
-    """
-    The steps of a trial.
+    """The steps of a trial.
 
     :param trial: the trial, whose replicators run
     """
@@ -156,9 +153,7 @@ class Steps:
             empty(path)
 
     def _displace(self) -> None:
-        """
-        What a node holds lies elsewhere: the ring has gained the node.
-        """
+        """What a node holds lies elsewhere: the ring has gained the node."""
         trial = self._trial
         chance = random.Random(trial.seed)
         own = self._cluster.device_paths(trial.live[-1])

@@ -23,8 +23,7 @@ from tools.cluster import Cluster
 
 
 class Contestant:
-    """
-    The cluster of a replicator, in network namespaces, and its probes.
+    """The cluster of a replicator, in network namespaces, and its probes.
 
     :param cluster: the Cluster
     :param timeout: seconds that a pass may take
@@ -46,8 +45,7 @@ class Contestant:
 
     def replicate(self, nodes: list[int], follows: bool = False,
                   seconds: int = 0) -> dict[str, Any]:
-        """
-        Have the live nodes, whose probes run, make a pass together.
+        """Have the live nodes, whose probes run, make a pass together.
 
         :param nodes: their numbers
         :param follows: whether it may know what the passes before it found
@@ -99,8 +97,7 @@ class Contestant:
 
 
 class Trial:
-    """
-    One scenario, played once.
+    """One scenario, played once.
 
     :param contestant: whose cluster is up
     :param storage: the Storage
@@ -120,8 +117,7 @@ class Trial:
         self._scenario = Scenario()
 
     def play(self, master: str, scenario: Scenario) -> dict[str, Any]:
-        """
-        Play the scenario, then passes until all replicas are equal.
+        """Play the scenario, then passes until all replicas are equal.
 
         :param master: the directory of the master copy
         :param scenario: the scenario
@@ -173,8 +169,7 @@ class Trial:
 
 def summary(passes: list[dict[str, Any]], live: int,
             stale: int) -> dict[str, Any]:
-    """
-    Return the figures of a trial.
+    """Return the figures of a trial.
 
     :param passes: all after the change; the first one's figures count
     :param live: how many nodes took part in the last one

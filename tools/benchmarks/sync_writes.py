@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writes objects by the object-servers, which then know that they changed.
+"""Writes objects by the object-servers, which then know that they changed.
 
 ``python -m tools.benchmarks.sync_writes`` runs where the servers can be
 reached; standard input has a JSON list of the arguments of ``put``.
@@ -19,8 +18,7 @@ TIMEOUT = 60
 
 
 def put(ip: str, port: int, path: str, timestamp: str, size: int) -> None:
-    """
-    Write an object to one device.
+    """Write an object to one device.
 
     :param path: /device/partition/account/container/object
     :param timestamp: of the object, as Swift writes it

@@ -18,8 +18,7 @@ GROUP = 'tools-bench'
 
 
 def mounted(mounts: str) -> tuple[Optional[str], Optional[str]]:
-    """
-    Find the hierarchies in the text of /proc/mounts.
+    """Find the hierarchies in the text of /proc/mounts.
 
     :returns: the paths of cgroup v1's blkio and of cgroup v2; None for one
         that is not mounted
@@ -40,8 +39,7 @@ def _write(text: str, *path: str) -> None:
 
 
 class Throttle:
-    """
-    Limits devices through whichever cgroup hierarchy can.
+    """Limits devices through whichever cgroup hierarchy can.
 
     :param v1: the path of cgroup v1's blkio, or None
     :param v2: the path of cgroup v2
@@ -68,8 +66,7 @@ class Throttle:
             return cls(*mounted(mounts.read()))
 
     def limit(self, number: str, iops: int) -> None:
-        """
-        Limit a device.
+        """Limit a device.
 
         :param number: its MAJOR:MINOR
         :param iops: reads, and writes, a second; 0: as many as it can

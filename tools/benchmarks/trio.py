@@ -39,8 +39,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 class Bound(NamedTuple):
-    """
-    What bounds a write.
+    """What bounds a write.
 
     :param network: of the clusters
     :param part_power: of their rings
@@ -61,8 +60,7 @@ RATE = '100mbit'
 
 
 def arrivals(directories: Iterable[str]) -> dict[str, list[float]]:
-    """
-    Find out when the replicas of objects, each written once, were stored.
+    """Find out when the replicas of objects, each written once, were stored.
 
     The inode of a data file changes last when it gets its name, which is when
     the object-server has it.
@@ -82,8 +80,7 @@ def arrivals(directories: Iterable[str]) -> dict[str, list[float]]:
 
 def lags(found: dict[str, list[float]], replicas: int = REPLICAS
          ) -> tuple[list[float], int]:
-    """
-    Return how long objects took from their first replica to their last.
+    """Return how long objects took from their first replica to their last.
 
     :param found: from ``arrivals``
     :param replicas: that each of them is to have
@@ -96,8 +93,7 @@ def lags(found: dict[str, list[float]], replicas: int = REPLICAS
 
 
 class Trio(Site):
-    """
-    A cluster of three nodes, of which one has a disk that can be slow.
+    """A cluster of three nodes, of which one has a disk that can be slow.
 
     :param args: of the command line
     """
@@ -141,8 +137,7 @@ class Trio(Site):
             super()._log_in()
 
     def hide_disk(self, is_hidden: bool) -> None:
-        """
-        Have the first disk be dead, or not.
+        """Have the first disk be dead, or not.
 
         A read-only, empty filesystem stands before it: each write fails.
         """
@@ -168,8 +163,7 @@ class Trio(Site):
                 os.kill(pid, signal.SIGCONT)
 
     def recover(self, policy: int | None) -> None:
-        """
-        Have all be as if the disk had never been dead.
+        """Have all be as if the disk had never been dead.
 
         The proxies no longer avoid it, and nothing waits to be pushed to it.
 
@@ -186,8 +180,7 @@ class Trio(Site):
 
     def converged(self, policy: int, replicas: int = REPLICAS
                   ) -> tuple[list[float], int]:
-        """
-        Wait for all replicas; return their lags, and what lacks some.
+        """Wait for all replicas; return their lags, and what lacks some.
 
         :param replicas: of each object
         """

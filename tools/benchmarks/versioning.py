@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-``bench versioning``: Write-Repair, Read-Repair, and Swift's own versions.
+"""``bench versioning``: Write-Repair, Read-Repair, and Swift's own versions.
 
 Metadata round trips are counted apart from COSBench: a delay of the container
 servers alone makes a request longer by as many delays as there are round trips
@@ -54,8 +53,7 @@ ROW_METHODS = ('VERSION', 'PUT', 'DELETE', 'GET')
 
 
 class Mode(NamedTuple):
-    """
-    A way to keep objects: the cluster that does so, and whether they have
+    """A way to keep objects: the cluster that does so, and whether they have
     versions.
     """
 
@@ -92,8 +90,7 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
 def count_rounds(delay: Callable[[float], None],
                  play: Callable[[], Iterable[float]], cycles: int = 1,
                  delays: Sequence[float] = DELAYS) -> float:
-    """
-    Count the metadata round trips of a request.
+    """Count the metadata round trips of a request.
 
     :param delay: lets requests to container servers wait so many seconds
     :param play: makes requests and returns the seconds that each waited
@@ -123,8 +120,7 @@ def _options(server: str, path: str) -> dict[str, Any]:
 
 
 class Used(NamedTuple):
-    """
-    What a cluster's servers have done so far.
+    """What a cluster's servers have done so far.
 
     :param cpu: server -> seconds; without daemons
     :param rows: requests to container servers about rows
@@ -135,8 +131,7 @@ class Used(NamedTuple):
 
 
 class Work(NamedTuple):
-    """
-    Requests to measure.
+    """Requests to measure.
 
     :param size: of the objects, bytes
     :param clients: requests at the same time
@@ -156,8 +151,7 @@ class Work(NamedTuple):
 
 
 class Keeper(Site):
-    """
-    A cluster that keeps versions in one way, with servers that can wait.
+    """A cluster that keeps versions in one way, with servers that can wait.
 
     :param args: ``delay`` and what memcache says; of the command line
     """
@@ -195,8 +189,7 @@ class Keeper(Site):
         set_delay(self._delay_files[CONTAINERS], self._delay + seconds)
 
     def count_rounds(self, mode: str, cycles: int) -> dict[str, float]:
-        """
-        Count the metadata round trips of a mode's requests.
+        """Count the metadata round trips of a mode's requests.
 
         :param cycles: how often each delay comes round
         :returns: PUT and GET -> round trips of one request

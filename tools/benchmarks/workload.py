@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The work and the waiting of clients: workloads that ``cosbench run`` plays.
+"""The work and the waiting of clients: workloads that ``cosbench run`` plays.
 
 A workload here is one container and stages of one operation each. COSBench
 measures rates and response times, and its ``compare`` gives the ratios of two
@@ -34,8 +33,7 @@ METRICS = (Metric('ops_per_second', 'operations/s', 1),
 
 @dataclass(frozen=True)
 class Stage:
-    """
-    One operation, many times.
+    """One operation, many times.
 
     :param name: of the stage, by which two results are compared
     :param operation: ``read``, ``write`` or ``delete``
@@ -66,8 +64,7 @@ def _config(**values: Any) -> str:
 
 def document(site_auth: str, container: str, stages: Sequence[Stage],
              policy: str = '', versioned: bool = False) -> bytes:
-    """
-    Write a workload document.
+    """Write a workload document.
 
     :param site_auth: the config of COSBench's swauth
     :param container: the prefix of its name; it is made first
@@ -99,8 +96,7 @@ def document(site_auth: str, container: str, stages: Sequence[Stage],
 
 @dataclass(frozen=True)
 class Client:
-    """
-    Runs workloads, each in a process of its own.
+    """Runs workloads, each in a process of its own.
 
     :param directory: for the archive of the runs, which stays
     :param seed: of all random choices
@@ -111,8 +107,7 @@ class Client:
 
     def run(self, text: bytes, name: str,
             before: Sequence[str] = ()) -> Result:
-        """
-        Run a workload.
+        """Run a workload.
 
         :param text: the document
         :param name: of the files that are written
@@ -137,8 +132,7 @@ class Client:
 
 
 def figures(result: Result, stage: str) -> dict[str, Any]:
-    """
-    Return the figures of a stage.
+    """Return the figures of a stage.
 
     :raises BenchError: if no operation succeeded
     """
@@ -157,8 +151,7 @@ def figures(result: Result, stage: str) -> dict[str, Any]:
 
 def intervals(first: Result, second: Result,
               path: str) -> dict[tuple[str, str], Spread]:
-    """
-    Compare two results, and write the comparison down.
+    """Compare two results, and write the comparison down.
 
     :param first: the result that ratios are to
     :param path: of the page that is written

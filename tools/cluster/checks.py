@@ -15,8 +15,7 @@ NEEDED = {'object': 'rsync', 'proxy': 'memcached'}
 
 
 def read_spec(root: str) -> ClusterSpec:
-    """
-    Return the spec of the cluster in a directory.
+    """Return the spec of the cluster in a directory.
 
     :raises ClusterError: if there is none
     """
@@ -29,8 +28,7 @@ def read_spec(root: str) -> ClusterSpec:
 
 
 def check_host(spec: ClusterSpec, layout: Layout, *tools: str) -> None:
-    """
-    Check that this machine and user can run a cluster.
+    """Check that this machine and user can run a cluster.
 
     :param tools: the commands that its network and devices need
     :raises ClusterError: if they cannot

@@ -265,8 +265,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
 
 
 def main(argv: Optional[list[str]] = None) -> int:
-    """
-    Run one command.
+    """Run one command.
 
     :param argv: the command line, without the program
     :returns: the exit status

@@ -35,8 +35,7 @@ USER = {'ST_USER': 'test:tester', 'ST_KEY': 'testing'}
 
 
 class Cluster:
-    """
-    A development cluster.
+    """A development cluster.
 
     :param spec: a ClusterSpec
     """
@@ -73,8 +72,7 @@ class Cluster:
         return self.daemons.log_sink_runs()
 
     def up(self, replicators: bool = False) -> None:
-        """
-        Make what is not there yet, and start the servers.
+        """Make what is not there yet, and start the servers.
 
         :param replicators: start the replicators as well
         :raises ClusterError: after which nothing is left running
@@ -254,8 +252,7 @@ class Cluster:
 
     def replicate_once(self, *nodes: int, args: tuple[str, ...] = ()
                        ) -> list['CompletedProcess[str]']:
-        """
-        Run one pass of the object replicator on nodes (none named: on all).
+        """Run one pass of the object replicator on nodes (none named: on all).
 
         :param args: further arguments of the replicator
         :returns: for each node, in turn; stderr has the log
@@ -267,8 +264,7 @@ class Cluster:
             *args]) for node in nodes or self.spec.node_numbers()]
 
     def ring(self, which: Union[Policy, str, int]) -> Ring:
-        """
-        Return a ring; Swift takes the cluster's swift.conf from now on.
+        """Return a ring; Swift takes the cluster's swift.conf from now on.
 
         :param which: a Policy, its name or index; 'account', 'container'
         """
@@ -283,8 +279,7 @@ class Cluster:
 
     def pids(self, node: Optional[int], daemon: Optional[str] = None
              ) -> list[int]:
-        """
-        Return pids, sorted.
+        """Return pids, sorted.
 
         :param node: its number; None for what belongs to no node
         :param daemon: such as 'object-server' or 'rsync'; None: every one

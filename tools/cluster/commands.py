@@ -23,8 +23,7 @@ def is_root() -> bool:
 
 
 def need(*tools: str) -> None:
-    """
-    Check that commands are on PATH.
+    """Check that commands are on PATH.
 
     :raises ClusterError: which names the packages to install
     """
@@ -36,8 +35,7 @@ def need(*tools: str) -> None:
 
 
 def need_root(what: str) -> None:
-    """
-    Check that this is root.
+    """Check that this is root.
 
     :param what: what is wanted
     :raises ClusterError: if it is not
@@ -49,8 +47,7 @@ def need_root(what: str) -> None:
 
 def run(argv: Sequence[str], check: bool = True, **kwargs: Any
         ) -> 'subprocess.CompletedProcess[str]':
-    """
-    Run a command and capture its output as text.
+    """Run a command and capture its output as text.
 
     :param argv: the command line
     :param check: whether a failure is an error

@@ -67,8 +67,7 @@ def _ini(*several: Sections) -> str:
 
 @dataclass(frozen=True)
 class ConfRenderer:
-    """
-    Renders the conf files of one cluster.
+    """Renders the conf files of one cluster.
 
     :param spec: a ClusterSpec
     :param layout: its Layout

@@ -29,8 +29,7 @@ RSYNC = 'rsync'
 
 @dataclass(frozen=True)
 class Daemons:
-    """
-    The daemons of one cluster.
+    """The daemons of one cluster.
 
     :param spec: the ClusterSpec
     :param layout: its Layout
@@ -66,8 +65,7 @@ class Daemons:
 
     def of_node(self, node: Optional[int],
                 found: Optional[list[Process]] = None) -> list[Process]:
-        """
-        Return every Process of a node, also those run once.
+        """Return every Process of a node, also those run once.
 
         :param node: its number; None for what belongs to no node
         :param found: those of the cluster, if they are known
@@ -229,8 +227,7 @@ class Daemons:
         self.drop_pid_files()
 
     def drop_pid_files(self, conf: Optional[str] = None) -> None:
-        """
-        Remove the pid files of ended daemons, whose numbers may be reused.
+        """Remove the pid files of ended daemons, whose numbers may be reused.
 
         :param conf: only those of this conf, such as '3' of 3.conf
         """

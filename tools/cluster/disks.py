@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The devices of a cluster: mounted XFS images, or plain directories.
+"""The devices of a cluster: mounted XFS images, or plain directories.
 
 An image can be unmounted to stand for a lost disk. A directory lies on
 whatever filesystem holds the cluster; on ext4, metadata above 4 KiB fails.
@@ -24,8 +23,7 @@ DIRECTORY_NOTE = (
 
 
 class Devices:
-    """
-    Every device of a cluster.
+    """Every device of a cluster.
 
     :param spec: the ClusterSpec
     :param layout: its Layout
@@ -97,8 +95,7 @@ class Devices:
                           self.layout.image(device), path])
 
     def unmount(self, node: int, device: str, lazy: bool = False) -> None:
-        """
-        Take a device from its node.
+        """Take a device from its node.
 
         :param lazy: even while files on it are open
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writes the files of a cluster: confs, rings, its spec, and its ``bin``.
+"""Writes the files of a cluster: confs, rings, its spec, and its ``bin``.
 
 ``bin`` has every swift command, told where this cluster lives. Swift's
 commands look in /etc/swift and /var/run/swift. A launcher has the name of the
@@ -60,8 +59,7 @@ MAX_DB_REPLICAS = 3
 
 def write(spec: ClusterSpec, layout: Layout, network: Network,
           mount_check: bool) -> None:
-    """
-    Write all of them anew; they follow from the spec alone.
+    """Write all of them anew; they follow from the spec alone.
 
     :param mount_check: whether devices are mounts
     """
@@ -87,8 +85,7 @@ def write_spec(spec: ClusterSpec, layout: Layout) -> None:
 
 
 def write_launchers(layout: Layout, namespaces: str) -> None:
-    """
-    Fill the cluster's ``bin``.
+    """Fill the cluster's ``bin``.
 
     :param namespaces: path of node %s's network namespace, if it has one
     """
@@ -107,8 +104,7 @@ def write_launchers(layout: Layout, namespaces: str) -> None:
 
 
 def build_rings(spec: ClusterSpec, layout: Layout, network: Network) -> None:
-    """
-    Write the builder and ring files of every service of the spec.
+    """Write the builder and ring files of every service of the spec.
 
     Accounts and containers are on the first device of every node.
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The one place that names a cluster's files, daemons, devices and ports.
+"""The one place that names a cluster's files, daemons, devices and ports.
 
 Daemons are told apart by the paths on their command line, so every process
 of a cluster is given at least one path below the cluster's directory.
@@ -23,8 +22,7 @@ UNIX_PATH_MAX = 107
 
 
 class Layout:
-    """
-    Paths and names in a cluster's directory.
+    """Paths and names in a cluster's directory.
 
     :param root: the directory
     """
@@ -91,8 +89,7 @@ def node_of_device(device: str) -> int:
 
 
 def port(base_port: int, daemon: str, node: Optional[int] = None) -> int:
-    """
-    Return the port of a daemon.
+    """Return the port of a daemon.
 
     :param daemon: a key of NODE_PORTS or of CLUSTER_PORTS
     :param node: the number of a node, for what each has a port of its own

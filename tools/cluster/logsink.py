@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A syslog of the cluster's own: datagrams in, a file for each program out.
+"""A syslog of the cluster's own: datagrams in, a file for each program out.
 
 ``python -m tools.cluster.logsink SOCKET IP PORT DIRECTORY`` appends the
 message ``<134>object-server.2: text`` to DIRECTORY/object-server.2.log, with
@@ -31,8 +30,7 @@ def parse(datagram: bytes) -> tuple[str, str]:
 
 
 class LogSink:
-    """
-    Writes messages to files, which it keeps open.
+    """Writes messages to files, which it keeps open.
 
     :param directory: where the files are
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A network namespace for each node, all of them on one bridge.
+"""A network namespace for each node, all of them on one bridge.
 
 The bridge is in a namespace of its own, the client (proxy, memcached, what
 ``run`` runs) in another. Nothing appears in the machine's own network, and
@@ -65,8 +64,7 @@ class NamespaceNetwork(Network):
             self._ip(name, 'link', 'set', 'eth0', 'up')
 
     def shape(self, rate: str) -> None:
-        """
-        Hold each interface, the client's too, to a rate in both directions.
+        """Hold each interface, the client's too, to a rate in both directions.
 
         :param rate: as ``tc`` has it, such as ``100mbit``
         """

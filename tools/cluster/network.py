@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The two networks of a cluster, behind one interface.
+"""The two networks of a cluster, behind one interface.
 
 ``LoopbackNetwork``: node N is 127.0.0.N. A partition (root, iptables) lets
 nothing reach the node's ports; what the node itself sends is not held back,
@@ -46,8 +45,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class NodeStatus:
-    """
-    What is seen of a node.
+    """What is seen of a node.
 
     :param daemons: name -> pids
     :param devices: name -> whether it is there (mounted, if it is an image)
@@ -61,8 +59,7 @@ class NodeStatus:
 
 
 class Network:
-    """
-    What both networks have; methods that are not here are of each kind.
+    """What both networks have; methods that are not here are of each kind.
 
     :param spec: the ClusterSpec
     """
@@ -93,8 +90,7 @@ class Network:
         return list(argv)
 
     def partition(self, node: int, refuse: bool) -> None:
-        """
-        Cut a node off.
+        """Cut a node off.
 
         :param refuse: answer with a reset instead of silence
         """

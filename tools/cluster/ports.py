@@ -34,8 +34,7 @@ def bind_error(ip: str, number: int) -> str:
 
 
 def free_base_port(nodes: int = 5) -> int:
-    """
-    Return a base port whose ports are free now on every address.
+    """Return a base port whose ports are free now on every address.
 
     :param nodes: the number of nodes of the cluster
     :raises ClusterError: if there is none
@@ -53,8 +52,7 @@ def free_base_port(nodes: int = 5) -> int:
 
 
 def _reserve(first: int, last: int) -> bool:
-    """
-    Keep ports from other processes that search, for as long as it takes.
+    """Keep ports from other processes that search, for as long as it takes.
 
     An abstract Unix socket stands for each ten ports; it goes with its
     process, and when so many later ones have been found.

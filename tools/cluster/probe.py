@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The layout that Swift's probe tests expect, in a world of its own.
+"""The layout that Swift's probe tests expect, in a world of its own.
 
 ``tools/saio --probe run CMD...`` runs CMD where /etc/swift and /var/run/swift
 are those of a cluster of four nodes, ``resetswift`` is on PATH, the proxy has
@@ -64,8 +63,7 @@ exec {python} -m tools.cluster.probe reset {root}
 
 def spec(root: str, replicator: str = 'lightsync',
          policies: Iterable[Policy] = REPLICATED) -> ClusterSpec:
-    """
-    Return the spec of the cluster that the tests expect.
+    """Return the spec of the cluster that the tests expect.
 
     :param root: the directory of the cluster
     :param replicator: 'lightsync' or 'stock'
@@ -109,8 +107,7 @@ def _own_directories(cluster: Cluster) -> None:
 
 
 def _drop_other_disks() -> None:
-    """
-    Forget the devices of other clusters, which came along with the mounts.
+    """Forget the devices of other clusters, which came along with the mounts.
 
     They could not be freed as long as this namespace lasts.
     """
@@ -162,8 +159,7 @@ def reset(root: str) -> None:
 
 
 def _run_and_reap(argv: Sequence[str], environment: dict[str, str]) -> int:
-    """
-    Run argv as the first process of a process namespace has to.
+    """Run argv as the first process of a process namespace has to.
 
     Daemons that lose their parent become children of this process: were they
     not waited for, swift-init would take the dead ones for running.
@@ -186,8 +182,7 @@ def _environment(cluster: Cluster) -> dict[str, str]:
 
 
 def inside(text: str, *argv: str) -> int:
-    """
-    Make the world, as the first process of new namespaces; run argv in it.
+    """Make the world, as the first process of new namespaces; run argv in it.
 
     :param text: the ClusterSpec, in JSON
     :returns: the exit status of argv
@@ -203,8 +198,7 @@ def inside(text: str, *argv: str) -> int:
 
 
 def run(cluster: Cluster, argv: list[str]) -> int:
-    """
-    Run argv in a world of its own, and leave nothing but the logs.
+    """Run argv in a world of its own, and leave nothing but the logs.
 
     :param cluster: a Cluster, of a spec() above; its directory is for the
         logs, and all that is there meanwhile

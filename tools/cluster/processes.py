@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Finds, starts and ends the processes of a cluster.
+"""Finds, starts and ends the processes of a cluster.
 
 A process belongs to a cluster when an argument of its command line is, or
 holds, a path below the cluster's directory. So nothing depends on pid files
@@ -52,8 +51,7 @@ def all_processes() -> list[Process]:
 
 def wait_until(condition: Callable[[], Any], timeout: float, what: str
                ) -> Any:
-    """
-    Poll until the condition holds.
+    """Poll until the condition holds.
 
     :param timeout: seconds
     :param what: for the error: what should have happened
@@ -73,8 +71,7 @@ def wait_until(condition: Callable[[], Any], timeout: float, what: str
 
 def end(find: Callable[[], Iterable[Process]], sig: int = signal.SIGTERM,
         timeout: float = 10) -> set[int]:
-    """
-    Signal processes, and wait until they are gone; kill those that stay.
+    """Signal processes, and wait until they are gone; kill those that stay.
 
     :param find: returns the processes to end: called again until none is
         left, so that children born meanwhile are met
@@ -105,8 +102,7 @@ def end(find: Callable[[], Iterable[Process]], sig: int = signal.SIGTERM,
 
 def start(argv: list[str], log: str, what: str,
           is_ready: Callable[[int], Any], **kwargs: Any) -> None:
-    """
-    Start a process that outlives this one, and wait until it is ready.
+    """Start a process that outlives this one, and wait until it is ready.
 
     :param argv: its command line
     :param log: the file to which its output goes

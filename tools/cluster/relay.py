@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The network between sites: ``python -m tools.cluster.relay STATE``.
+"""The network between sites: ``python -m tools.cluster.relay STATE``.
 
 A process that listens for each pair (from, to) of sites and passes on what
 comes, later or not at all, as the file STATE says: a JSON list of links. It
@@ -24,8 +23,7 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Link:
-    """
-    The way from one site to another.
+    """The way from one site to another.
 
     :param source: the name of the site that connects
     :param target: of the one that it connects to
@@ -63,8 +61,7 @@ def change(path: str, source: str, target: str, **values: Any) -> bool:
 
 
 class Relay:
-    """
-    One link at work.
+    """One link at work.
 
     :param link: a ``Link``
     """

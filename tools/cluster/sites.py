@@ -33,8 +33,7 @@ ENTRANCES = range(32000, 32700)
 
 
 def names(count: int) -> tuple[str, ...]:
-    """
-    Return the names of so many sites, in the order of preference.
+    """Return the names of so many sites, in the order of preference.
 
     :raises ClusterError: if they cannot be that many
     """
@@ -66,8 +65,7 @@ def _base_ports(count: int, nodes: int) -> list[int]:
 
 
 class Sites:
-    """
-    Sites that are made, or opened if they are there.
+    """Sites that are made, or opened if they are there.
 
     :param root: the directory of all
     :param count: how many sites
@@ -141,8 +139,7 @@ class Sites:
         self.down()
 
     def up(self, replicators: bool = False) -> None:
-        """
-        Start those sites that are down, and the network between all.
+        """Start those sites that are down, and the network between all.
 
         :param replicators: start the object replicators as well
         """

@@ -43,8 +43,7 @@ def _require_one_of(name: str, value: Any, choices: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Policy:
-    """
-    A storage policy; the one with index 0 is the default.
+    """A storage policy; the one with index 0 is the default.
 
     :param replicas: rows of its ring
     :param parity: 0 for replication; how many of the rows are parity
@@ -69,8 +68,7 @@ class Policy:
 
     @classmethod
     def several(cls, text: str) -> tuple['Policy', ...]:
-        """
-        Read policies from a text.
+        """Read policies from a text.
 
         :param text: such as ``gold:3,small:2:kv:proar,ec:4+2:kv``: names and
             replicas, or data and parity fragments, in the order of their
@@ -100,8 +98,7 @@ PLATINUM = Policy('platinum', 1, 5)
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """
-    The whole description of a cluster.
+    """The whole description of a cluster.
 
     :param root: its directory, which holds everything it writes
     :param nodes: number of storage nodes
@@ -238,8 +235,7 @@ class ClusterSpec:
                                                      node)
 
     def policy(self, which: Union[Policy, str, int]) -> Policy:
-        """
-        Find a policy.
+        """Find a policy.
 
         :param which: a Policy of this cluster, its name or its index
         :raises ClusterError: if the cluster has no such policy

@@ -31,8 +31,7 @@ def _in_words(content: Optional[str]) -> str:
 
 @dataclass
 class Act:
-    """
-    Plays on a stage: run does, and returns the verdict in a sentence.
+    """Plays on a stage: run does, and returns the verdict in a sentence.
 
     :param files: how many files the user wants to be uploaded
     """
@@ -105,8 +104,7 @@ class Act:
     def each(self, operation: Callable, items: Iterable[Any], what: str,
              cues: Optional[Cues] = None, threads: int = THREADS
              ) -> list[Any]:
-        """
-        Do an operation with each item, in threads; a failure ends all.
+        """Do an operation with each item, in threads; a failure ends all.
 
         :param what: what is counted, such as 'files uploaded'
         :param cues: what happens after so many, one at a time, while the
@@ -156,8 +154,7 @@ class Act:
 
     def look(self, cluster: Cluster, policy: Optional[Policy] = None
              ) -> survey.Findings:
-        """
-        Judge what is on the disks, and say it.
+        """Judge what is on the disks, and say it.
 
         :param cluster: a Cluster with the objects of this act
         :param policy: whose objects count; None: all do

@@ -100,8 +100,7 @@ def _play(stage: Stage, show: Show, args: argparse.Namespace) -> bool:
 
 
 def main(argv=None) -> int:
-    """
-    Play the demonstration.
+    """Play the demonstration.
 
     :param argv: the arguments, without the program's name
     :returns: 0 if every replica of every object was identical at the end,

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The first act: a node is lost and comes back.
+"""The first act: a node is lost and comes back.
 
 LightSync repairs it, and Swift's own replicator a copy of the same disks.
 """
@@ -90,8 +89,7 @@ class LostNode(Act):
 
     def repair(self, title: str, cluster: Cluster, before: survey.Survey,
                is_ours: bool) -> tuple[Cost, Cost]:
-        """
-        Replicate until all replicas are identical, and once more.
+        """Replicate until all replicas are identical, and once more.
 
         :param before: what a survey of the cluster must find at first
         :param is_ours: whether messages of LightSync must be sent, or must not

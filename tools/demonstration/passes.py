@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Replication passes, in which every node replicates once, and their costs.
+"""Replication passes, in which every node replicates once, and their costs.
 
 Messages are counted in the logs of the replication servers of one cluster,
 and bytes in those of its rsync daemons: nothing else on the machine counts.
@@ -33,8 +32,7 @@ SERVERS = ('object-server', 'replication-server', 'rsync')
 
 @dataclass(frozen=True)
 class Cost:
-    """
-    What one pass, or several, took.
+    """What one pass, or several, took.
 
     :param passes: how many
     :param messages: requests of each of VERBS
@@ -95,8 +93,7 @@ def _pass_seconds(cluster: Cluster, node: int, begin: float) -> float:
 
 
 def one_pass(cluster: Cluster) -> Cost:
-    """
-    Replicate once on every node, on all at the same time.
+    """Replicate once on every node, on all at the same time.
 
     :param cluster: a Cluster that is up and has the OPTIONS
     :raises ClusterError: if a replicator fails

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Removes a demonstration: ``tools/demo --down``.
+"""Removes a demonstration: ``tools/demo --down``.
 
 Processes are found by their command lines and mounts in /proc, so that this
 ends whatever is left, in any state. It needs the standard library only, so
@@ -44,8 +43,7 @@ def _processes(directory: str) -> list[int]:
 
 
 def remove(directory: str) -> bool:
-    """
-    End the processes of a demonstration, unmount its disks, delete all.
+    """End the processes of a demonstration, unmount its disks, delete all.
 
     :param directory: of the demonstration
     :returns: whether there was any

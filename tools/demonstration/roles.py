@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The third act: what PROAR does for who waits for writes, and what it risks.
+"""The third act: what PROAR does for who waits for writes, and what it risks.
 
 The same objects are written at a quorum and to their primary roles: all nodes
 well, then one that does not answer. Then a primary role dies right after it
@@ -31,8 +30,7 @@ WATCHED, HELD_UP, FEW, LAST = 24, 48, 6, 90
 
 
 class Write(NamedTuple):
-    """
-    An upload that was watched.
+    """An upload that was watched.
 
     :param ms: milliseconds until it was acknowledged
     :param copies: how many there were then

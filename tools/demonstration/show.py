@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the demonstration prints, in 80 columns, and never silent for long.
+"""What the demonstration prints, in 80 columns, and never silent for long.
 
 On a terminal the last line says what is done at the moment, and is rewritten
 in place; elsewhere a new line says so when nothing was printed for a while.
@@ -34,8 +33,7 @@ def byte_count(number: float) -> str:
 
 
 class Show:
-    """
-    Prints scenes, steps, tables and verdicts.
+    """Prints scenes, steps, tables and verdicts.
 
     :param stream: where to; None: standard output
     """
@@ -80,8 +78,7 @@ class Show:
     @contextmanager
     def doing(self, what: str, total: int = 0
               ) -> Iterator[Callable[[], None]]:
-        """
-        Say what is done, and how far it is, while a with block runs.
+        """Say what is done, and how far it is, while a with block runs.
 
         :param what: such as 'files uploaded'
         :param total: how many there will be; 0: they are not counted

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The stage: a directory that is the demonstration's own, and its clusters.
+"""The stage: a directory that is the demonstration's own, and its clusters.
 
 ``stock`` gets a copy of the objects of ``lightsync``: the same rings but for
 the ports, so the same placement, and Swift's own object-server and replicator.

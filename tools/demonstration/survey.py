@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What is on the disks of a cluster, and whether all replicas are identical.
+"""What is on the disks of a cluster, and whether all replicas are identical.
 
 It is read from the disks, never from a log or an answer. An object's file is
 a file below a partition's suffix directories or, of a policy that keeps
@@ -88,8 +87,7 @@ def _record(layout: Layout, location: Any, hashed: bytes, name: str
 
 
 def files_on_device(device_path: str) -> frozenset[StoredFile]:
-    """
-    Read every file of every object on a device.
+    """Read every file of every object on a device.
 
     :param device_path: where the device is mounted
     :raises DemoError: if an index does not say what is in the volumes
@@ -126,8 +124,7 @@ def placement(cluster: Cluster) -> Placement:
 
 @dataclass(frozen=True)
 class Findings:
-    """
-    What a survey shows.
+    """What a survey shows.
 
     :param contents: policy index and object hash -> digest of the newest
         content; None if only a tombstone should be left
@@ -163,8 +160,7 @@ class Findings:
 
 
 def _newest(states: list[frozenset[StoredFile]]) -> frozenset[StoredFile]:
-    """
-    Return the state with the newest file and the fewest besides.
+    """Return the state with the newest file and the fewest besides.
 
     Of several, the one that most devices have counts.
     """
@@ -196,8 +192,7 @@ def judge(found: Survey, devices_of: Placement) -> Findings:
 
 
 class Copies:
-    """
-    Where the copies of one object in files are at this moment.
+    """Where the copies of one object in files are at this moment.
 
     Quick enough to be asked again and again, while devices take writes.
 

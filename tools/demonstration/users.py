@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Users of a cluster, and what they upload.
+"""Users of a cluster, and what they upload.
 
 An answer other than the one that an operation calls for is a DemoError:
 nothing is retried, nothing is passed over.
@@ -33,8 +32,7 @@ class ObjectName:
 
 
 class Upload(NamedTuple):
-    """
-    What is put where: bytes by chance, always the same for the same seed.
+    """What is put where: bytes by chance, always the same for the same seed.
 
     :param where: the ObjectName
     :param seed: what the content follows from
@@ -59,8 +57,7 @@ def digest(data: bytes) -> str:
 
 
 class User:
-    """
-    A user with a token.
+    """A user with a token.
 
     :param environment: that of a client of a Cluster
     :raises DemoError: if that gives no token
@@ -120,8 +117,7 @@ class User:
         return (answer, b'') if isinstance(answer, int) else (200, answer[1])
 
     def check(self, item: tuple[ObjectName, Optional[str]]) -> str:
-        """
-        Return what is wrong with an object, if anything.
+        """Return what is wrong with an object, if anything.
 
         :param item: its name and the digest of its content, or None if it
             must not be found

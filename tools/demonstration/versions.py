@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The fourth act: what versions at several sites do for who is cut off.
+"""The fourth act: what versions at several sites do for who is cut off.
 
 Two sites write the same object while nothing passes between them. When the
 lines are healed all sites have all versions, and the same one is the latest.
@@ -30,8 +29,7 @@ POLL = 0.2
 
 @dataclass(frozen=True)
 class History:
-    """
-    An object at a site.
+    """An object at a site.
 
     :param ids: of the versions, newest first
     :param latest: the ids of those that are marked as the latest
@@ -76,8 +74,7 @@ def _faults(history: History, texts: Collection[str],
 
 def judge(histories: dict[str, History], texts: Collection[str],
           winners: Collection[str]) -> None:
-    """
-    Check that sites have one history, and that it is as it should be.
+    """Check that sites have one history, and that it is as it should be.
 
     :param histories: a dict of site -> History
     :param texts: what the versions hold, in any order
@@ -171,8 +168,7 @@ class ConcurrentWrites(Act):
 
     def agree(self, texts: Collection[str], *names: str,
               winners: Optional[Collection[str]] = None) -> None:
-        """
-        Wait until sites have the same history, show it, and judge it.
+        """Wait until sites have the same history, show it, and judge it.
 
         :param texts: what the versions hold, in any order
         :param names: of the sites; without any, of all

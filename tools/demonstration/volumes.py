@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The second act: what LOSF does for who runs the disks.
+"""The second act: what LOSF does for who runs the disks.
 
 The same small objects go into a policy whose objects are files and into one
 whose objects are in volumes. Then the servers of the volumes are killed amid
@@ -37,8 +36,7 @@ def _serves(layout: Layout) -> bool:
 
 
 def footprint(layout: Layout) -> tuple[int, int]:
-    """
-    Return what the objects of a policy cost a device.
+    """Return what the objects of a policy cost a device.
 
     What each partition has besides, and what volumes need besides themselves
     and their index, does not grow with the objects, and is not counted.

@@ -96,8 +96,7 @@ def _replay(target, path):
 
 
 def main(argv=None):
-    """
-    Fuzz, or replay an input.
+    """Fuzz, or replay an input.
 
     :param argv: the arguments; default: the process's
     :returns: exit status: 0, 1 if something was found

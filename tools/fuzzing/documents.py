@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The files and JSON documents of LightSync, and how they are read.
+"""The files and JSON documents of LightSync, and how they are read.
 
 Files go through a directory, by the function that reads them there.
 """

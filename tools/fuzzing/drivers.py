@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The requests and answers between COSBench's controller and drivers.
+"""The requests and answers between COSBench's controller and drivers.
 
 A driver reads what a controller posts as its port does, but runs nothing; a
 controller reads answers as it does while a work runs. All of them are signed
@@ -130,8 +129,7 @@ async def _post(body):
 
 
 def decode_mission(data):
-    """
-    Post it to a driver.
+    """Post it to a driver.
 
     :raises Refusal: if the driver refuses it, and says why
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Fuzzes targets with atheris, which is libFuzzer led by the coverage of ours.
+"""Fuzzes targets with atheris, which is libFuzzer led by the coverage of ours.
 
 Each target is fuzzed in a child process, for libFuzzer never returns, and a
 parser that hangs or takes all memory ends it.
@@ -76,8 +75,7 @@ def bounded_memory():
 
 
 def fuzz(target, inputs, seed, findings):
-    """
-    Fuzz one target in a child.
+    """Fuzz one target in a child.
 
     :param target: of ``targets()``
     :param inputs: how many

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The messages of LIGHTSYNC requests, and how they are read.
+"""The messages of LIGHTSYNC requests, and how they are read.
 
 Each goes through the function that the object-server or the replicator
 decodes it with, and through what is done first with what came out.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Mutations of texts and of JSON, which leave more of an input valid than
+"""Mutations of texts and of JSON, which leave more of an input valid than
 those of libFuzzer do.
 
 All that is random comes from the random.Random that is passed in.
@@ -98,8 +97,7 @@ def edit(rng, text):
 
 
 def edit_part(separator, first=0, step=1, values=()):
-    """
-    Return a mutation of one part of a text: the first, or a step further.
+    """Return a mutation of one part of a text: the first, or a step further.
 
     :param separator: of the parts; None: the whole text is edited
     :param values: what may take the place of the part
@@ -136,8 +134,7 @@ def repair_crc(data):
 
 
 def mutate(rng, target, data, anything=garble):
-    """
-    Return the bytes of a new input, made of one of a Target.
+    """Return the bytes of a new input, made of one of a Target.
 
     :param anything: a function of rng and bytes that changes any of them;
         where the format has mutations of its own, most inputs have those,

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The responses in HTTP/1.1 that servers send COSBench, and the URLs in them.
+"""The responses in HTTP/1.1 that servers send COSBench, and the URLs in them.
 
 An input is a byte that says whether the request was a HEAD or a GET, and a
 response, which is read as one and in pieces.
@@ -61,8 +60,7 @@ def large_responses():
 
 
 def _fed(data, bodiless, sizes):
-    """
-    Return what came of a response that is fed in pieces.
+    """Return what came of a response that is fed in pieces.
 
     :param sizes: of the pieces; the last one is what is left
     :raises OperationError: if it is no response

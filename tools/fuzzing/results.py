@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The documents of COSBench's results, and how they are read.
+"""The documents of COSBench's results, and how they are read.
 
 Each is read as from a file, and goes through what reports do with it first.
 """

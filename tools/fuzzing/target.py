@@ -31,8 +31,7 @@ ACCEPTED = 'accepted'
 
 @dataclass(frozen=True)
 class Target:
-    """
-    A parser, and examples of what it reads.
+    """A parser, and examples of what it reads.
 
     :param examples: inputs, most of them valid, of which others are made
     :param parse: a function of bytes that returns what they say
@@ -71,8 +70,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Checker:
-    """
-    Feeds inputs to a target, and keeps one input of each kind of problem.
+    """Feeds inputs to a target, and keeps one input of each kind of problem.
 
     Memory is measured by tracemalloc, which the caller starts.
     """
@@ -83,8 +81,7 @@ class Checker:
     findings: list[Finding] = field(default_factory=list)
 
     def feed(self, data: bytes) -> str:
-        """
-        Parse an input, and check all that the target promises.
+        """Parse an input, and check all that the target promises.
 
         :param data: the input; bytes beyond the longest are cut off
         :returns: the outcome, without values

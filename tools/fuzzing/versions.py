@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The rows of versions, the requests between sites, and how they are read.
+"""The rows of versions, the requests between sites, and how they are read.
 
 A row is given as the JSON of the verb VERSION. A request between sites is
 given as it comes, with its header as the first line.

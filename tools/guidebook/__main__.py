@@ -12,8 +12,7 @@ HERE = Path(__file__).parent
 
 
 def main(target: str) -> int:
-    """
-    Build the guide; return the exit status of Sphinx, which takes a warning
+    """Build the guide; return the exit status of Sphinx, which takes a warning
     for an error.
 
     :param target: a directory, which is replaced

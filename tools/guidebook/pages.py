@@ -55,8 +55,7 @@ def index() -> str:
 
 
 def write(directory: Path) -> None:
-    """
-    Write all pages.
+    """Write all pages.
 
     :param directory: is made
     """

@@ -48,8 +48,7 @@ def _build(args: argparse.Namespace) -> int:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """
-    Run ``tools/package``.
+    """Run ``tools/package``.
 
     :param argv: the arguments; None: those of the process
     :returns: the exit status

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Builds the Debian package ``swift-lightsync``.
+"""Builds the Debian package ``swift-lightsync``.
 
 1. pip installs this project with its extras, and so Swift and all that it
    needs, into /usr/lib/swift-lightsync: no other Python package of the system
@@ -93,8 +92,7 @@ find {home} -name __pycache__ -prune -exec rm -r {{}} +
 
 
 def build(output: Path, stage: Path, say: Callable[[str], None]) -> Path:
-    """
-    Build the package.
+    """Build the package.
 
     :param output: the directory that it is put into
     :param stage: an empty directory for the tree of files

@@ -19,8 +19,7 @@ OPTION = re.compile(r'(?<![\w-])--[a-z][a-z-]*')
 
 
 def page(command: str, help_text: str, version: str) -> str:
-    """
-    Return a manual page in the language of man(7).
+    """Return a manual page in the language of man(7).
 
     :param command: its name
     :param help_text: what ``command --help`` prints
@@ -59,8 +58,7 @@ def options(help_text: str) -> list[str]:
 
 
 def completion(helps: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """
-    Yield the lines of a completion for bash.
+    """Yield the lines of a completion for bash.
 
     :param helps: commands and what they print for ``--help``
     """

@@ -56,8 +56,7 @@ def commands() -> Iterator[str]:
 
 
 def daemons(names: Iterable[str]) -> list[str]:
-    """
-    Return which commands are daemons, as swift-init names them.
+    """Return which commands are daemons, as swift-init names them.
 
     :param names: of commands, such as ``swift-object-server``
     """
@@ -70,8 +69,7 @@ def daemons(names: Iterable[str]) -> list[str]:
 
 
 def unit(daemon: str) -> str:
-    """
-    Return the text of a daemon's unit.
+    """Return the text of a daemon's unit.
 
     :param daemon: such as ``object-converger``
     """

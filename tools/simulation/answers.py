@@ -11,8 +11,7 @@ from swift_lightsync.sync.wire.sync_message import Verdict
 
 
 class Answers:
-    """
-    The object-server of a node.
+    """The object-server of a node.
 
     :param node: the :class:`LightSyncNode`
     :param failures: the node's failure table
@@ -28,8 +27,7 @@ class Answers:
         self.known_shared = KnownSets(decode=SharedSet.decode)
 
     def take_shared(self, sender, data, messages, hand_offs):
-        """
-        Answer a question of a conversation; as :meth:`take_roots`.
+        """Answer a question of a conversation; as :meth:`take_roots`.
 
         :param hand_offs: whether to speak only of what the ring has here
         """
@@ -74,8 +72,7 @@ class Answers:
         self.failures.report(taken.reporter, taken.failed)
 
     def take_roots(self, node, sender, data, messages):
-        """
-        Answer a sync message, as the object-server does.
+        """Answer a sync message, as the object-server does.
 
         :param node: the device that is asked
         :param sender: the endpoint of the node that sent it

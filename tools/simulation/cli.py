@@ -110,8 +110,7 @@ def _simulate(args):
 
 
 def main(argv=None):
-    """
-    Run the command.
+    """Run the command.
 
     :param argv: the arguments; None: those of the process
     :returns: exit status: 0, 1 if a scenario did not converge, 2 for bad

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The costs of operations: bytes on the wire and seconds. The one place for
+"""The costs of operations: bytes on the wire and seconds. The one place for
 constants.
 
 The bytes were measured with this project's object-server; the seconds are
@@ -34,8 +33,7 @@ FILE_HEAD = 100
 
 @dataclass(frozen=True)
 class Costs:
-    """
-    Costs in seconds, except the last two.
+    """Costs in seconds, except the last two.
 
     :param message: a REPLICATE or a sync message from request to answer,
         including the reading of hashes at both ends but not the latency
@@ -73,8 +71,7 @@ COSTS = {'lab': LAB, 'cloud': CLOUD, 'today': TODAY}
 
 
 def on_wire(heads, request, answer, kept):
-    """
-    Return the bytes on the wire, in both directions, of a request and its
+    """Return the bytes on the wire, in both directions, of a request and its
     answer.
 
     :param heads: a pair, the heads of both

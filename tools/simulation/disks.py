@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The disks: the versions of the suffixes that each replica holds.
+"""The disks: the versions of the suffixes that each replica holds.
 
 All replicas begin equal. A suffix that nobody has written since then has
 version 0 and is left out of the roots; it counts where suffix hashes are sent.
@@ -11,8 +10,7 @@ from swift_lightsync.sync.core import merkle
 
 
 class Replica:
-    """
-    One partition on one device.
+    """One partition on one device.
 
     :param missing: the suffixes that all replicas have at first and it lacks
     """
@@ -42,8 +40,7 @@ class Replica:
         return self.versions.get(suffix, -1 if suffix in self.missing else 0)
 
     def store(self, suffix, version):
-        """
-        Store a version, if it is newer.
+        """Store a version, if it is newer.
 
         :returns: whether it was
         """
@@ -59,8 +56,7 @@ class Replica:
         return True
 
     def hash(self):
-        """
-        Bring the suffix hashes up to date.
+        """Bring the suffix hashes up to date.
 
         :returns: how many suffixes had to be hashed
         """
@@ -70,8 +66,7 @@ class Replica:
 
 
 class Disks:
-    """
-    All replicas.
+    """All replicas.
 
     :param placement: the :class:`Placement` in the beginning
     :param objects: objects of a partition, each in a suffix of its own
@@ -86,8 +81,7 @@ class Disks:
         self._deleted = set()
 
     def replica(self, node, partition):
-        """
-        Return the replica of a node that holds the partition, or soon will.
+        """Return the replica of a node that holds the partition, or soon will.
         """
         place = node, partition
         if place not in self._replicas:
@@ -127,8 +121,7 @@ class Disks:
             suffix >= self.objects for suffix in replica.versions)
 
     def lacking(self, sender, receiver, partition):
-        """
-        Return the suffixes that differ and are pushed: suffix -> version at
+        """Return the suffixes that differ and are pushed: suffix -> version at
         the sender.
         """
         ours = self.replica(sender, partition)

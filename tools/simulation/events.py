@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Discrete events: a clock, and processes that wait for it.
+"""Discrete events: a clock, and processes that wait for it.
 
 A process is a generator. It yields a number, the seconds that it waits, or
 :class:`Together`, other processes that it waits for.
@@ -13,8 +12,7 @@ from itertools import count
 
 @dataclass(frozen=True)
 class Together:
-    """
-    Run processes at the same time; go on when all are done.
+    """Run processes at the same time; go on when all are done.
 
     :param processes: a list of generators
     :param limit: how many of them run at once
@@ -61,8 +59,7 @@ class Events:
                                     call, args))
 
     def spawn(self, process, done=None):
-        """
-        Start a process at this time.
+        """Start a process at this time.
 
         :param process: a generator
         :param done: a function that is called when it has ended
@@ -73,8 +70,7 @@ class Events:
         return task
 
     def run(self, going=lambda: True, until=float('inf')):
-        """
-        Let time pass.
+        """Let time pass.
 
         :param going: a function; time stands still once it returns False
         :param until: ... or once it is this late

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Performs the exchanges of the product's engine in a simulated world.
+"""Performs the exchanges of the product's engine in a simulated world.
 
 One that does not complete is done partition by partition, as a stock node
 does it.
@@ -35,8 +34,7 @@ LINE = 50
 
 
 class Exchanges:
-    """
-    The exchanges of a node's passes.
+    """The exchanges of a node's passes.
 
     :param neighbours: the node's Neighbours
     """
@@ -96,8 +94,7 @@ class Exchanges:
             dict.fromkeys(asked, ())))
 
     def _request(self, batch, request, answer, work, value=None):
-        """
-        A process: send LIGHTSYNC messages, one after the other.
+        """A process: send LIGHTSYNC messages, one after the other.
 
         :param work: seconds that the peer takes for one, besides the message
         :param value: of the Reply

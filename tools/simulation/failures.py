@@ -5,8 +5,7 @@ from swift_lightsync.sync.core.failure_table import FailureTable
 
 
 class Failures:
-    """
-    A :class:`FailureTable` with a clock: what a pass asks of one.
+    """A :class:`FailureTable` with a clock: what a pass asks of one.
 
     :param clock: returns the time, seconds
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The figures of the paper's evaluation, simulated: ``simulate figures``.
+"""The figures of the paper's evaluation, simulated: ``simulate figures``.
 
 README.md says what each shows beside the paper's numbers.
 """
@@ -43,8 +42,7 @@ class Case:
     ring: str = 'dealt'
 
     def run(self) -> Any:
-        """
-        Simulate the case.
+        """Simulate the case.
 
         :returns: an Outcome
         """
@@ -152,8 +150,7 @@ def _plots(found: Found) -> Iterator[str]:
 
 
 def main(argv: list[str]) -> int:
-    """
-    Simulate all, print the tables, and write the page.
+    """Simulate all, print the tables, and write the page.
 
     :param argv: the arguments after ``figures``
     :returns: exit status

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A storage node that replicates by LightSync.
+"""A storage node that replicates by LightSync.
 
 The pass is the product's engine; this module gives it partitions, and lets
 its actions take their time.
@@ -34,8 +33,7 @@ from tools.simulation.node import Node
 
 
 class PartitionRound(Round):
-    """
-    The rounds of one partition.
+    """The rounds of one partition.
 
     :param node: the :class:`LightSyncNode`
     :param partition: the partition
@@ -80,8 +78,7 @@ class PartitionRound(Round):
 
 
 class HandOffRound(HandOff):
-    """
-    The round of a partition that belongs elsewhere.
+    """The round of a partition that belongs elsewhere.
 
     :param node: the :class:`LightSyncNode`
     :param partition: the partition
@@ -111,8 +108,7 @@ class Job:
 
 
 class LightSyncNode(Node):
-    """
-    A device of a node with the product's sync queue, and its neighbours.
+    """A device of a node with the product's sync queue, and its neighbours.
 
     :param topology: a function of ``topology``
     :param batch: partitions in one sync message
@@ -202,8 +198,7 @@ class LightSyncNode(Node):
         return (yield from exchanges.perform(action))
 
     def _check_together(self, jobs, exchanges):
-        """
-        A process: play rounds together, as far as possible.
+        """A process: play rounds together, as far as possible.
 
         :returns: the set of jobs that have nothing left to do
         """
@@ -218,8 +213,7 @@ class LightSyncNode(Node):
         return {job for job in jobs if not job.round.pending}
 
     def _see_to_rejoined(self, exchanges):
-        """
-        A process: begin with the partitions whose neighbour has come back
+        """A process: begin with the partitions whose neighbour has come back
         (§5.4.3).
         """
         if self.now < self._looked + WATCH:

@@ -42,8 +42,7 @@ OUTCOMES = {Reach.ANSWERED: Outcome.ANSWERED,
 
 
 class Rounds:
-    """
-    When the rounds of a node's devices were played.
+    """When the rounds of a node's devices were played.
 
     :param clock: returns the time, seconds
     """
@@ -62,8 +61,7 @@ class Rounds:
 
 
 class Neighbours(Peers):
-    """
-    The neighbours of a node.
+    """The neighbours of a node.
 
     :param node: the :class:`LightSyncNode`
     """
@@ -107,8 +105,7 @@ class Neighbours(Peers):
         return False
 
     def play(self, process, perform=None):
-        """
-        A process: run one of the engine, in the time of the world.
+        """A process: run one of the engine, in the time of the world.
 
         :param process: the engine's process
         :param perform: a function of an action that returns a process, whose
@@ -252,14 +249,12 @@ class Neighbours(Peers):
         raise AssertionError('the set is unknown where it was just sent')
 
     def reach(self, device):
-        """
-        Reach a node as ``Node.attempt`` does, on a connection of our own.
+        """Reach a node as ``Node.attempt`` does, on a connection of our own.
         """
         return self.node.attempt(device['id'], self.world.costs.conn_timeout)
 
     def in_time(self, reach, seconds, work):
-        """
-        Time out an answer that takes the peer too long.
+        """Time out an answer that takes the peer too long.
 
         :param work: seconds that the peer takes for its answer
         :returns: a Reach, and the seconds until the answer or the timeout

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The network: which nodes reach which, and how much was sent.
+"""The network: which nodes reach which, and how much was sent.
 
 A cut concerns connections: (a, b) cut means that a cannot connect to b.
 """
@@ -25,8 +24,7 @@ class Reach(Enum):
 
 
 class Network:
-    """
-    Loses, delays and counts messages.
+    """Loses, delays and counts messages.
 
     :param rng: a random.Random
     :param loss: probability that a request is lost; an answer is lost with the
@@ -75,8 +73,7 @@ class Network:
         return node not in self.down and node not in self.unmounted
 
     def work(self, node, seconds):
-        """
-        Return how many seconds a node takes for work that takes others so
+        """Return how many seconds a node takes for work that takes others so
         many.
         """
         return seconds and seconds * self.slow.get(node, 1)
@@ -93,8 +90,7 @@ class Network:
         self.cuts.clear()
 
     def count(self, kind, sender, receiver, size, number=1):
-        """
-        Count messages and their bytes.
+        """Count messages and their bytes.
 
         :param kind: the kind of message
         :param size: bytes of one, including its answer

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A storage node that replicates as stock Swift does: each partition is compared
-with each of its other replicas, suffix by suffix.
+"""A storage node that replicates as stock Swift does: each partition is
+compared with each of its other replicas, suffix by suffix.
 """
 
 from itertools import chain
@@ -24,8 +23,7 @@ RSYNC_TIMEOUT = 900
 
 
 class Node:
-    """
-    A device of a node of a world.
+    """A device of a node of a world.
 
     :param world: the :class:`World` it is in
     :param number: its number
@@ -95,8 +93,7 @@ class Node:
                 yield from self.revert(partition)
 
     def hash(self, partition):
-        """
-        Bring the suffix hashes of a replica here up to date.
+        """Bring the suffix hashes of a replica here up to date.
 
         :returns: the seconds it takes
         """
@@ -106,8 +103,7 @@ class Node:
             hashed * self.world.costs.rehash * self.world.weight)
 
     def attempt(self, other, silence, number=1.0):
-        """
-        Send to a node.
+        """Send to a node.
 
         :param silence: seconds until an unanswered connection attempt is given
             up
@@ -128,9 +124,8 @@ class Node:
                        Reach.UNANSWERED: costs.http_timeout}[reach]
 
     def exchange_all(self, partition, devices):
-        """
-        A process: compare with devices, and with a hand-off for each that is
-        not mounted.
+        """A process: compare with devices, and with a hand-off for each that
+        is not mounted.
 
         :returns: whether all went well
         """
@@ -144,9 +139,8 @@ class Node:
         return well
 
     def exchange(self, partition, other):
-        """
-        A process: compare suffix by suffix with a node, and push the differing
-        suffixes.
+        """A process: compare suffix by suffix with a node, and push the
+        differing suffixes.
 
         :returns: a Reach: ANSWERED if all went well
         """
@@ -176,9 +170,8 @@ class Node:
         return (yield from self._push(partition, other, differ))
 
     def revert(self, partition, held=()):
-        """
-        A process: push a partition that this node holds as a hand-off to the
-        nodes that the ring names, and delete it once all of them have it.
+        """A process: push a partition that this node holds as a hand-off to
+        the nodes that the ring names, and delete it once all of them have it.
 
         :param held: the ``device_key`` of those that are known to have it
         """

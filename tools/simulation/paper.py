@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The paper's results in numbers, and the shapes of its clusters.
+"""The paper's results in numbers, and the shapes of its clusters.
 
 LightSync, IEEE TPDS 29(9), 2018: §3, §6.2, §6.3 and Table 3. Delays in
 minutes, network overhead in MB a node, for r = 5 and 4M objects a node.
@@ -39,8 +38,7 @@ NUMBERS = {
 
 @dataclass(frozen=True)
 class Shape:
-    """
-    The shape of a cluster's data.
+    """The shape of a cluster's data.
 
     :param partitions: how many partitions hold objects, p
     :param objects: objects of each, h
@@ -50,8 +48,7 @@ class Shape:
 
 
 def shape(nodes, replicas, objects_a_node):
-    """
-    Return how objects spread over partitions (Fig. 7). They fall into
+    """Return how objects spread over partitions (Fig. 7). They fall into
     partitions by chance; p approaches 2^18.
 
     :returns: a :class:`Shape`

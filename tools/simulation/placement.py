@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Which nodes hold which partitions, and which partitions are simulated.
+"""Which nodes hold which partitions, and which partitions are simulated.
 
 If a world has more partitions than the sample, only the sample is simulated.
 The rest are aggregated: each partition of the sample stands for ``weight``
@@ -19,8 +18,7 @@ from swift_lightsync.sync.core.comparison import SMALL
 
 @dataclass(frozen=True)
 class Placement:
-    """
-    The partitions of each node.
+    """The partitions of each node.
 
     :param devices: as in the ring, node by node
     :param rows: the numbers of the devices that hold each partition
@@ -59,9 +57,8 @@ class Placement:
         return [self.devices[node] for node in self.rows[partition]]
 
     def more_nodes(self, partition):
-        """
-        Yield what ``Ring.get_more_nodes`` does: the hand-offs, which are all
-        other nodes, in an order that depends on the partition.
+        """Yield what ``Ring.get_more_nodes`` does: the hand-offs, which are
+        all other nodes, in an order that depends on the partition.
         """
         passed = set(self.rows[partition])
         rng = random.Random(partition)
@@ -72,8 +69,7 @@ class Placement:
                 yield self.devices[node]
 
     def rebalanced(self, fraction, rng):
-        """
-        Return another ring, in which some partitions have one replica
+        """Return another ring, in which some partitions have one replica
         elsewhere.
 
         :param fraction: of the partitions
@@ -135,8 +131,7 @@ RINGS = {'dealt': _dealt, 'built': _built}
 
 def place(nodes, replicas, partitions, sample, rng, regions=1, ring='dealt',
           disks=1):
-    """
-    Place partitions on nodes.
+    """Place partitions on nodes.
 
     :param rng: a random.Random
     :param ring: a key of RINGS
@@ -158,8 +153,7 @@ def place(nodes, replicas, partitions, sample, rng, regions=1, ring='dealt',
 
 @dataclass(frozen=True)
 class Sample:
-    """
-    What a message about some partitions of the sample stands for.
+    """What a message about some partitions of the sample stands for.
 
     :param weight: see :class:`Placement`
     :param messages: how many messages
@@ -175,8 +169,7 @@ class Sample:
         return max(1.0, self.messages / self.at_once)
 
     def root_bytes(self, message, with_list, size, differ):
-        """
-        Return the bytes of the bodies of a sync message and its answer.
+        """Return the bytes of the bodies of a sync message and its answer.
 
         :param message: a ``comparison.Ask``
         :param with_list: whether the set itself was sent, rather than its

@@ -23,8 +23,7 @@ _AXES = (Axis('sync delay (minutes)', log=True),
 
 def write(directory: str, name: str, title: str,
           parts: Iterable[str]) -> None:
-    """
-    Write a page.
+    """Write a page.
 
     :param name: of the file, without its ending
     :param parts: plots, and other HTML
@@ -50,8 +49,7 @@ def preformatted(text: str) -> str:
 def curves(title: str, scenario: str,
            points: dict[tuple[int, int, str], tuple[float, float]]
            ) -> Iterator[str]:
-    """
-    Draw delay and bytes over n, and the paper's numbers as single points.
+    """Draw delay and bytes over n, and the paper's numbers as single points.
 
     :param points: (replicas, objects, protocol) -> (minutes, MB)
     """
@@ -72,8 +70,7 @@ def curves(title: str, scenario: str,
 
 
 def lines(title: str, label: str, series: dict[str, list[float]]) -> str:
-    """
-    Draw a value over the rounds.
+    """Draw a value over the rounds.
 
     :param label: names the value, with its unit
     :param series: name -> the value of each round

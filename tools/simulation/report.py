@@ -42,8 +42,7 @@ def summary_table(outcomes):
 
 
 def write_json(path, settings, outcomes):
-    """
-    Write all results to a file.
+    """Write all results to a file.
 
     :param path: the file
     :param settings: :class:`Settings`

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Scenarios: the events in a cluster before, while and after its rounds are
+"""Scenarios: the events in a cluster before, while and after its rounds are
 measured.
 """
 
@@ -27,8 +26,7 @@ COPIES = {'all': lambda replicas: replicas,
 
 @dataclass(frozen=True)
 class Writes:
-    """
-    The writes of a scenario.
+    """The writes of a scenario.
 
     :param fraction: of the objects that is created, deleted or modified
     :param copies: a key of COPIES
@@ -37,8 +35,7 @@ class Writes:
     copies: str = 'quorum'
 
     def write(self, world, new=False, delete=False, reached=None):
-        """
-        Write to each partition.
+        """Write to each partition.
 
         :param new: whether the objects did not exist before
         :param delete: whether they are deleted
@@ -159,8 +156,7 @@ def _nothing(world, *_):
 
 @dataclass(frozen=True)
 class Scenario:
-    """
-    A change of a cluster, and perhaps trouble that ends later.
+    """A change of a cluster, and perhaps trouble that ends later.
 
     :param begin: a function of the world and the Writes
     :param trouble: rounds until the trouble ends
@@ -194,8 +190,7 @@ SCENARIOS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """
-    The result of a scenario.
+    """The result of a scenario.
 
     :param rounds: rounds until all live replicas were equal, or None if they
         did not become so
@@ -218,8 +213,7 @@ class Outcome:
 
 
 def play(settings, name, writes=Writes(), most=12):
-    """
-    Run a scenario: one round that does not count, the change, then rounds
+    """Run a scenario: one round that does not count, the change, then rounds
     until all replicas are equal.
 
     :param settings: :class:`Settings`

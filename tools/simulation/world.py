@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A cluster: nodes, network and disks, and the events that befall them.
+"""A cluster: nodes, network and disks, and the events that befall them.
 
 Nothing in it knows the real time; all randomness follows from the seed.
 """
@@ -37,8 +36,7 @@ MAX_PARTITIONS = 1 << 24
 
 @dataclass(frozen=True)
 class Settings:
-    """
-    The settings of a simulation.
+    """The settings of a simulation.
 
     :param disks: devices of a node
     :param objects: objects of a partition
@@ -111,8 +109,7 @@ class RoundResult:
 
 
 class World:
-    """
-    A simulated cluster.
+    """A simulated cluster.
 
     :param settings: :class:`Settings`
     """
@@ -176,8 +173,7 @@ class World:
             self._tasks[leader].kill()
 
     def rebalance(self, fraction):
-        """
-        Make a new ring, in which some partitions have moved; no node has it
+        """Make a new ring, in which some partitions have moved; no node has it
         yet.
         """
         self.placement = self.placement.rebalanced(fraction, self.rng)
@@ -194,9 +190,8 @@ class World:
                 if self.network.is_live(node)]
 
     def differs(self, partition):
-        """
-        Check whether the live replicas of a partition differ, or a disk that
-        is not mounted lacks a hand-off in its place.
+        """Check whether the live replicas of a partition differ, or a disk
+        that is not mounted lacks a hand-off in its place.
         """
         live = self.live(partition)
         if self.disks.differs(partition, live):
@@ -212,8 +207,7 @@ class World:
             map(self.differs, range(len(self.placement.rows)))))
 
     def copies(self, partition):
-        """
-        Return how many live nodes hold the newest version of every suffix.
+        """Return how many live nodes hold the newest version of every suffix.
         """
         newest = self.disks.newest(partition)
         return sum(self.network.is_live(node)
@@ -221,8 +215,7 @@ class World:
                    for node in self.disks.holders[partition])
 
     def hand_offs(self):
-        """
-        Return how many replicas are on nodes that the ring does not name.
+        """Return how many replicas are on nodes that the ring does not name.
         """
         return sum(len(holders.difference(self.placement.rows[partition]))
                    for partition, holders in enumerate(self.disks.holders))
@@ -244,8 +237,7 @@ class World:
                     if suffixes[node]), default=1.0)
 
     def run_round(self):
-        """
-        After a pause, run a pass on each node that is up, all at once.
+        """After a pause, run a pass on each node that is up, all at once.
 
         :returns: a :class:`RoundResult`
         """

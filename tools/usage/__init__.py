@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The help of the tools, as texts, so that it is there without an environment.
+"""The help of the tools, as texts, so that it is there without an environment.
 
 ``tools/env python -m tools.usage`` writes them anew, from the parsers.
 """

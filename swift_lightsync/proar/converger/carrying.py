@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Carries the few open entries of a segment along to a newer one.
+"""Carries the few open entries of a segment along to a newer one.
 
 They are durable there before their segment is removed. A crash between the
 two leaves both: an entry that is pushed twice changes nothing.
@@ -12,8 +11,7 @@ from swift_lightsync.proar.log.device_log import DeviceLog
 
 
 def carry_along(device_path, log, entries, number, logger):
-    """
-    Write entries anew, and remove their segment; it blocks.
+    """Write entries anew, and remove their segment; it blocks.
 
     :param device_path: of the device
     :param log: its FollowedLog

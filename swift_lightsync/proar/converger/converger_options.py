@@ -16,8 +16,7 @@ _SECONDS = number(0.001, 3600)
 
 @dataclass(frozen=True)
 class ConvergerOptions(Options):
-    """
-    What a converger may be told.
+    """What a converger may be told.
 
     :param workers: processes among which the devices are shared out, at most
         one for each; 0: this one follows all

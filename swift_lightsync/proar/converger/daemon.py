@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The converger: ``swift-init object-converger start``.
+"""The converger: ``swift-init object-converger start``.
 
 It follows the logs of this node's devices, and pushes what they name to the
 other devices of each partition. PROTOCOL.md, "Convergence"; OPERATING.md says
@@ -60,8 +59,7 @@ IDLE = {'nice_priority': '19', 'ionice_class': 'IOPRIO_CLASS_IDLE'}
 
 
 class ObjectConverger(Daemon):
-    """
-    Follows the logs of a node's devices.
+    """Follows the logs of a node's devices.
 
     :param conf: of the section object-converger, a dict
     :param logger: Swift's; made if it is None
@@ -103,8 +101,7 @@ class ObjectConverger(Daemon):
         self._shared_out: List[str] = []
 
     def get_worker_args(self, once=False, **kwargs):
-        """
-        Share out the devices among worker processes.
+        """Share out the devices among worker processes.
 
         :raises SystemExit: if another converger follows these devices
         """
@@ -123,8 +120,7 @@ class ObjectConverger(Daemon):
         return sorted(self.local_devices()) == self._shared_out
 
     def run(self, *args, **kwargs):
-        """
-        Run alone of those that follow these devices, when others are idle.
+        """Run alone of those that follow these devices, when others are idle.
 
         :raises SystemExit: if another one runs
         """
@@ -155,8 +151,7 @@ class ObjectConverger(Daemon):
         self.watch.close()
 
     def run_forever(self, override_devices=None, worker_count=1, **kwargs):
-        """
-        Follow the logs until SIGTERM.
+        """Follow the logs until SIGTERM.
 
         :param override_devices: names of the devices to follow; all by
             default
@@ -213,8 +208,7 @@ class ObjectConverger(Daemon):
                    for prefix in ('', 'replication_'))
 
     def local_devices(self):
-        """
-        Return this node's devices.
+        """Return this node's devices.
 
         :returns: a dict of name -> [(StoragePolicy, node of its ring)]
         """
@@ -259,8 +253,7 @@ class ObjectConverger(Daemon):
             device.start()
 
     def report(self):
-        """
-        Record in recon how far the peers of all devices are behind.
+        """Record in recon how far the peers of all devices are behind.
 
         What has not changed is recorded seldom: it costs more than to see so.
         """

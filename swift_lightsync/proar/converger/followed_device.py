@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The log of one device, followed by one greenthread.
+"""The log of one device, followed by one greenthread.
 
 Each device has a greenthread, so that a slow disk delays no other device.
 """
@@ -36,8 +35,7 @@ FEW = CAPACITY // 16
 
 
 class FollowedDevice:
-    """
-    The log of one device.
+    """The log of one device.
 
     :param name: of the device
     :param nodes: a list of (StoragePolicy, the device in the policy's ring)
@@ -82,8 +80,7 @@ class FollowedDevice:
     # Events
 
     def notice(self, path, name):
-        """
-        Note that something has changed on the device.
+        """Note that something has changed on the device.
 
         :param path: of the directory in which it has; None: it is not known
         :param name: of what has changed in it
@@ -192,8 +189,7 @@ class FollowedDevice:
                 self.peer_queues.add(policy, node)
 
     def _guarded(self, method, *args):
-        """
-        Do something with the log, and tell of a failure.
+        """Do something with the log, and tell of a failure.
 
         A failure loses nothing: it is done again with the next round of
         upkeep or the next look.
@@ -206,8 +202,7 @@ class FollowedDevice:
     # Upkeep
 
     def tend(self, once=False):
-        """
-        Shorten the log, and look again at open work.
+        """Shorten the log, and look again at open work.
 
         Open are intents whose outcome is not known, and what was not pushed.
 
@@ -232,8 +227,7 @@ class FollowedDevice:
                    for policy in self.policies.values())
 
     def _shorten(self, once):
-        """
-        Remove segments of which nobody needs anything; cut the log.
+        """Remove segments of which nobody needs anything; cut the log.
 
         They stay until all were asked whether rings differ.
         """
@@ -274,8 +268,7 @@ class FollowedDevice:
         self.logger.update_stats('converger.cut.%s' % self.name, entries)
 
     def lags(self, now):
-        """
-        Return how far the peers are behind, a DeviceLag of each policy.
+        """Return how far the peers are behind, a DeviceLag of each policy.
 
         :param now: Unix time in seconds
         """

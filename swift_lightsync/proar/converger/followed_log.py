@@ -21,8 +21,7 @@ from swift_lightsync.proar.log.set_aside import CUT, DAMAGED, set_aside
 
 
 class FollowedLog:
-    """
-    The log of one device. Its methods block.
+    """The log of one device. Its methods block.
 
     :param directory: of the log
     :param logger: Swift's
@@ -57,8 +56,7 @@ class FollowedLog:
             set_aside(self.directory, DAMAGED))
 
     def new_entries(self, number):
-        """
-        Return the entries of a segment that have not been read yet.
+        """Return the entries of a segment that have not been read yet.
 
         :raises OSError: if it cannot be read
         """
@@ -104,8 +102,7 @@ class FollowedLog:
         return gone
 
     def present(self, intents):
-        """
-        Return some intents as they are now.
+        """Return some intents as they are now.
 
         :param intents: a list of Entries
         :returns: a list of Entries; in the state UNDECIDED if their writers
@@ -127,8 +124,7 @@ class FollowedLog:
         return found
 
     def note(self, marks):
-        """
-        Note what follows from pushes; nothing is synced.
+        """Note what follows from pushes; nothing is synced.
 
         :raises OSError: if it cannot be written: it is pushed again then
         """
@@ -156,8 +152,7 @@ class FollowedLog:
         return self._read.get(number, 0)
 
     def remove(self, number):
-        """
-        Remove a segment, if it has no writer and nothing unread.
+        """Remove a segment, if it has no writer and nothing unread.
 
         :returns: whether it is gone; one that is damaged stays
         """
@@ -168,8 +163,7 @@ class FollowedLog:
         return True
 
     def cut(self, number):
-        """
-        Set a segment aside, though devices lack what it names, likewise.
+        """Set a segment aside, though devices lack what it names, likewise.
 
         :returns: whether it is set aside; the newest one only is kept
         """

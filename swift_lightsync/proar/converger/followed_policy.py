@@ -31,8 +31,7 @@ REMEMBERED = 16 << 20
 
 
 class FollowedPolicy:
-    """
-    The objects of one device and storage policy that some peer lacks.
+    """The objects of one device and storage policy that some peer lacks.
 
     :param node: the device, a dict of the policy's ring
     :param policy: a StoragePolicy
@@ -144,8 +143,7 @@ class FollowedPolicy:
             self._unnoted.clear()
 
     def invalidate(self, entries):
-        """
-        Have the suffixes of all objects of some entries hashed anew.
+        """Have the suffixes of all objects of some entries hashed anew.
 
         A power cut may have taken the note that invalidated their hashes.
         """
@@ -165,8 +163,7 @@ class FollowedPolicy:
                                      self.follower.lacking()) if node]
 
     def push(self, peer, pusher, go_on):
-        """
-        Push some of what a peer lacks, and return why it takes nothing.
+        """Push some of what a peer lacks, and return why it takes nothing.
 
         :param peer: its id
         :param pusher: a Pusher to it
@@ -276,8 +273,7 @@ class FollowedPolicy:
             '%d: %s', push.path_hash.hex(), self, peer, result.reason)
 
     def lag(self, now, damaged):
-        """
-        Return how far the peers are behind, as a DeviceLag.
+        """Return how far the peers are behind, as a DeviceLag.
 
         :param now: Unix time in seconds
         :param damaged: how many segments of the log are damaged

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Watches directories for changes, by inotify.
+"""Watches directories for changes, by inotify.
 
 This module has to be imported before Swift patches the standard library, as
 the console script of a daemon does: inotify_simple imports select.poll, though
@@ -34,8 +33,7 @@ class LogWatch:
             self._inotify.close()
 
     def watch(self, path, mask):
-        """
-        Watch a directory until it is removed or unmounted.
+        """Watch a directory until it is removed or unmounted.
 
         A directory that is watched already stays so.
 
@@ -56,8 +54,7 @@ class LogWatch:
                 trampoline(self._inotify.fileno(), read=True)
 
     def events(self):
-        """
-        Return what has changed since the last call.
+        """Return what has changed since the last call.
 
         :returns: a set of (directory, name); with (None, None) if events were
             lost

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The state of an object on a device, as requests that make it elsewhere.
+"""The state of an object on a device, as requests that make it elsewhere.
 
 The requests have the headers of Swift's ssync, so that the files of the two
 devices are the same byte for byte. PROTOCOL.md, "Convergence".
@@ -41,8 +40,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Change:
-    """
-    A request that makes one file of an object.
+    """A request that makes one file of an object.
 
     :param method: PUT, POST or DELETE
     :param timestamp: of the file
@@ -69,8 +67,7 @@ class Change:
 
 @dataclass(frozen=True)
 class ObjectState:
-    """
-    What a device has of an object.
+    """What a device has of an object.
 
     :param path: /account/container/object
     :param changes: in the order in which they are to be made
@@ -86,8 +83,7 @@ class ObjectState:
 
 @dataclass(frozen=True)
 class Source:
-    """
-    Where objects are read.
+    """Where objects are read.
 
     :param manager: the DiskFileManager of their policy
     :param device: the name of the device
@@ -99,8 +95,7 @@ class Source:
 
     @contextmanager
     def opened(self, partition, path_hash):
-        """
-        Open an object; the context yields its ObjectState.
+        """Open an object; the context yields its ObjectState.
 
         :param partition: of the object
         :param path_hash: of the object, 16 bytes
@@ -119,8 +114,7 @@ class Source:
                                   tuple(_changes(diskfile)))
 
     def _open(self, partition, path_hash):
-        """
-        Return an open DiskFile and None, or one that is deleted, and when.
+        """Return an open DiskFile and None, or one that is deleted, and when.
 
         A file that a request replaces meanwhile is looked for again.
 
@@ -148,8 +142,7 @@ class Source:
         return None, None
 
     def read(self, partition, path_hash, most):
-        """
-        Return a SentObject with the whole state of an object.
+        """Return a SentObject with the whole state of an object.
 
         :param most: bytes of bodies that it may have
         :returns: None if it has more; one without changes if it is gone
@@ -165,8 +158,7 @@ class Source:
                     if change.body))
 
     def read_row(self, partition, path_hash, most):
-        """
-        Return a SentObject with the newest container update that is kept.
+        """Return a SentObject with the newest container update that is kept.
 
         :param partition: of the object
         :param most: bytes that it may have

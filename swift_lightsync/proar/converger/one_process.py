@@ -23,8 +23,7 @@ def end_with_parent():
 
 
 def be_alone(section, what):
-    """
-    Let one process run at a time.
+    """Let one process run at a time.
 
     :param section: of the daemon
     :param what: a text; of the processes that say the same, one may run

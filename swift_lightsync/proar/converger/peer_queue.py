@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The pushes that wait for each device.
+"""The pushes that wait for each device.
 
 Several workers push to a device at the same time, each other objects. A device
 that takes nothing is left alone for longer and longer; only what waits for
@@ -21,8 +20,7 @@ KEPT = 5.0
 
 
 class PeerQueue:
-    """
-    The logs that wait to be pushed to one device, and their workers.
+    """The logs that wait to be pushed to one device, and their workers.
 
     :param node: the device, a dict of the ring
     :param options: ConvergerOptions
@@ -87,8 +85,7 @@ class PeerQueue:
                 self._idle.pop().close()
 
     def _may_ask(self):
-        """
-        Wait until the device may be asked.
+        """Wait until the device may be asked.
 
         :returns: False if another worker waits for that already
         """

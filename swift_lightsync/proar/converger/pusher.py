@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Sends the state of an object on a device to a peer that has to hold it.
+"""Sends the state of an object on a device to a peer that has to hold it.
 
 It makes its own requests: they wait for no lock of the partition or the
 device, and each answer tells the outcome. PROTOCOL.md, "Convergence".
@@ -35,8 +34,7 @@ USER_AGENT = 'object-converger'
 
 @dataclass(frozen=True)
 class PushOptions:
-    """
-    How long a peer may take, and how fast a body may be sent.
+    """How long a peer may take, and how fast a body may be sent.
 
     :param conn_timeout: seconds in which a peer has taken a connection
     :param node_timeout: seconds in which it has taken each part of a request,
@@ -60,8 +58,7 @@ class _Answer:
 
 
 class Pusher:
-    """
-    One connection to a peer, for one push after the other.
+    """One connection to a peer, for one push after the other.
 
     :param node: the peer, a device of the ring, a dict
     :param options: PushOptions
@@ -73,8 +70,7 @@ class Pusher:
         self._connection = None
 
     def push(self, source, partition, path_hash, next_part_power=None):
-        """
-        Send the present state of an object.
+        """Send the present state of an object.
 
         :param source: a Source
         :param partition: of the object
@@ -94,8 +90,7 @@ class Pusher:
         return self._tried(send)
 
     def push_many(self, policy, objects, next_part_power=None):
-        """
-        Send the present states of small objects with one request.
+        """Send the present states of small objects with one request.
 
         :param policy: a StoragePolicy
         :param objects: a list of SentObjects

@@ -33,8 +33,7 @@ _REFUSALS = {HTTP_UNPROCESSABLE_ENTITY: Outcome.DAMAGED}
 
 @dataclass(frozen=True)
 class Result:
-    """
-    What a push has come to.
+    """What a push has come to.
 
     :param outcome: the kind
     :param reason: why it failed, '' if it did not
@@ -49,8 +48,7 @@ class Result:
 
 
 def judge(method, answer, is_newer):
-    """
-    Return the Result that an answer means.
+    """Return the Result that an answer means.
 
     :param is_newer: whether the peer has said that it has a newer object or
         tombstone

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The epoch of roles: which ring, and which regions, tell who has a role.
+"""The epoch of roles: which ring, and which regions, tell who has a role.
 
 An epoch is one number of 32 bits, so that it fits into headers, messages and
 the log: the version of the object ring in the lower 20 bits, and above them a
@@ -17,8 +16,7 @@ _VERSIONS = (1 << VERSION_BITS) - 1
 
 
 def epoch_number(version: int, regions: Iterable[int]) -> int:
-    """
-    Return the number of an epoch.
+    """Return the number of an epoch.
 
     :param version: of the object ring
     :param regions: in which primary roles live, 0 to MAX_REGION; none: in all

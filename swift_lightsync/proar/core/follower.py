@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a device's log has for the other devices of one storage policy.
+"""What a device's log has for the other devices of one storage policy.
 
 A follower tells which device lacks which entry, what to push to whom next,
 and what to note in the log. An entry waits for no other one: an object that
@@ -37,8 +36,7 @@ def _key(entry: Entry) -> Key:
 
 @dataclass
 class _Open:
-    """
-    An entry that some peer lacks.
+    """An entry that some peer lacks.
 
     :param entry: as it was read
     :param lacking: ids of the peers that lack it
@@ -54,8 +52,7 @@ class _Open:
 
 
 class Follower:
-    """
-    The entries of a device and policy that some peer lacks.
+    """The entries of a device and policy that some peer lacks.
 
     :param peers_of: returns the ids of the devices that have to hold the
         object of a path hash, without the log's own
@@ -101,8 +98,7 @@ class Follower:
         return list(self._intents.values())
 
     def decide(self, entry: Entry) -> List[Mark]:
-        """
-        Take in the outcome of an intent, and return what to note.
+        """Take in the outcome of an intent, and return what to note.
 
         :param entry: the entry as it is now
         """
@@ -118,8 +114,7 @@ class Follower:
 
     def pushes(self, peer: int, most: int,
                without: Collection[Key] = ()) -> List[Push]:
-        """
-        Return what a peer lacks, the oldest first, without intents.
+        """Return what a peer lacks, the oldest first, without intents.
 
         :param peer: a device id
         :param most: how many objects, at most
@@ -139,8 +134,7 @@ class Follower:
         return found
 
     def applied(self, peer: int, push: Push) -> List[Mark]:
-        """
-        Note that a peer holds what was pushed, or need not hold it.
+        """Note that a peer holds what was pushed, or need not hold it.
 
         :returns: what to note in the log
         """
@@ -162,8 +156,7 @@ class Follower:
         yield Mark(eversion, state, frozenset(found.holders))
 
     def refused(self, peer: int, push: Push) -> List[Mark]:
-        """
-        Note that a peer that is well did not take what was pushed.
+        """Note that a peer that is well did not take what was pushed.
 
         It is tried again after everything else that the peer lacks.
 
@@ -185,8 +178,7 @@ class Follower:
         return marks
 
     def _held_by_all(self, entry: Entry) -> State:
-        """
-        Return the state of what all devices of this ring hold.
+        """Return the state of what all devices of this ring hold.
 
         If its writer had a newer ring, others may lack it: that ring comes.
         """
@@ -222,8 +214,7 @@ class Follower:
             if place_of(entry.eversion)[0] == number]
 
     def forget(self, number: int) -> int:
-        """
-        Forget a segment, which is gone.
+        """Forget a segment, which is gone.
 
         :returns: how many of its entries some peer lacked
         """

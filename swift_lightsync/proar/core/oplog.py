@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The log of a device: its bytes.
+"""The log of a device: its bytes.
 
 PROTOCOL.md, "The log"; PROAR §IV-C, Figure 4.
 """
@@ -72,8 +71,7 @@ OVER = State.ABORTED, State.CONVERGED
 
 
 class Header(NamedTuple):
-    """
-    What a segment says of itself.
+    """What a segment says of itself.
 
     :param number: of the segment, 1 or more
     :param identity: of the device's log, 16 bytes
@@ -90,8 +88,7 @@ class Header(NamedTuple):
 
     @classmethod
     def decode(cls, header: bytes) -> 'Header':
-        """
-        Read a header.
+        """Read a header.
 
         :param header: the first RECORD bytes of a segment
         :raises FormatError: if it is no header of this version
@@ -115,8 +112,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """
-    An operation of the log.
+    """An operation of the log.
 
     :param op: what was done
     :param slot: of the primary role that it was for, or NO_SLOT
@@ -155,8 +151,7 @@ class Entry:
 
     @classmethod
     def decode(cls, record: bytes, eversion: int) -> 'Entry':
-        """
-        Read a record.
+        """Read a record.
 
         :param record: RECORD bytes
         :param eversion: its place in the log
@@ -177,8 +172,7 @@ class Entry:
                    frozenset(each - 1 for each in holders if each))
 
     def is_lacked_by(self, peer: int, ring_version: int) -> bool:
-        """
-        Return whether a device that has to hold it is not known to.
+        """Return whether a device that has to hold it is not known to.
 
         What converged in the ring that its writer had is held by all; in
         another ring, a new device may lack it.
@@ -198,8 +192,7 @@ class Entry:
             self.timestamp, min(self.offset, _MOST))
 
     def decided(self, on_disk: bool) -> 'Entry':
-        """
-        Return the entry with its outcome, once its writer has ended.
+        """Return the entry with its outcome, once its writer has ended.
 
         :param on_disk: whether the disk has a file of the object with this
             entry's timestamp or a newer one
@@ -238,8 +231,7 @@ def _record_sum(fixed: bytes, eversion: int) -> int:
 
 
 def eversion_of(number: int, index: int) -> int:
-    """
-    Return the eversion of a record.
+    """Return the eversion of a record.
 
     :param number: of its segment, 1 or more
     :param index: in the segment, 1 to CAPACITY

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The bytes of a push of many small objects, and of its answer.
+"""The bytes of a push of many small objects, and of its answer.
 
 PROTOCOL.md, "A push of many".
 """
@@ -29,8 +28,7 @@ class PushError(ValueError):
 
 @dataclass(frozen=True)
 class SentChange:
-    """
-    A request that makes one file of an object.
+    """A request that makes one file of an object.
 
     :param method: one of METHODS
     :param headers: of the request
@@ -43,8 +41,7 @@ class SentChange:
 
 @dataclass(frozen=True)
 class SentObject:
-    """
-    An object of a push.
+    """An object of a push.
 
     :param partition: that it is in
     :param path: /account/container/object
@@ -69,8 +66,7 @@ class SentObject:
 
     @classmethod
     def decode(cls, head: bytes, body: bytes) -> 'SentObject':
-        """
-        Read an object.
+        """Read an object.
 
         :raises PushError: if it is none
         """
@@ -89,8 +85,7 @@ class SentObject:
 
 
 def batch_of(objects: Sequence[SentObject]) -> int:
-    """
-    Return how many objects go into one message, 1 or more.
+    """Return how many objects go into one message, 1 or more.
 
     :param objects: those that are to be sent, one or more
     """
@@ -103,8 +98,7 @@ def batch_of(objects: Sequence[SentObject]) -> int:
 
 
 def decode_push(data: bytes) -> List[SentObject]:
-    """
-    Read a message.
+    """Read a message.
 
     :param data: at most MAX_BYTES
     :raises PushError: if it is none
@@ -137,8 +131,7 @@ def _objects(data: bytes) -> Iterator[SentObject]:
 
 @dataclass(frozen=True)
 class Answer:
-    """
-    The answer to one change.
+    """The answer to one change.
 
     :param status: of HTTP
     :param timestamp: X-Backend-Timestamp, '' without
@@ -150,8 +143,7 @@ class Answer:
 
 
 def encode_answers(answers: Iterable[Iterable[Answer]]) -> bytes:
-    """
-    Return the bytes of the answer to a push.
+    """Return the bytes of the answer to a push.
 
     :param answers: of each object the Answers to the changes that were tried
     """
@@ -160,8 +152,7 @@ def encode_answers(answers: Iterable[Iterable[Answer]]) -> bytes:
 
 
 def decode_answers(data: bytes, count: int) -> List[List[Answer]]:
-    """
-    Read the answer to a push.
+    """Read the answer to a push.
 
     :param count: of objects that were pushed
     :raises PushError: if it is none

@@ -12,8 +12,7 @@ Key = Tuple[bytes, bool]
 
 @dataclass(frozen=True)
 class Push:
-    """
-    An object whose present state a peer needs.
+    """An object whose present state a peer needs.
 
     :param path_hash: of the object, 16 bytes
     :param eversions: of the entries that this state answers for
@@ -34,8 +33,7 @@ class Push:
 
 @dataclass(frozen=True)
 class Mark:
-    """
-    What is to be noted in the log.
+    """What is to be noted in the log.
 
     :param eversion: of an entry
     :param state: that it has now

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How far the log of a device was, as another device remembers it.
+"""How far the log of a device was, as another device remembers it.
 
 A log that is not that far any more is one that went back in time: the image
 of a disk was restored. PROTOCOL.md, "A log that went back".
@@ -25,8 +24,7 @@ Index = Annotated[int, Between(0, 0x3fff)]
 
 @dataclass(frozen=True)
 class LogPosition(Record):
-    """
-    How far a log is.
+    """How far a log is.
 
     :param identity: of the log, 32 hexadecimal digits
     :param segments: (number, index of the last record that is durable for
@@ -47,8 +45,7 @@ class LogPosition(Record):
 
 @dataclass(frozen=True)
 class Remembered:
-    """
-    What a device remembers of the log of another one.
+    """What a device remembers of the log of another one.
 
     :param identity: of the log, 16 bytes
     :param older_since: when it was seen to be older than remembered, Unix
@@ -90,8 +87,7 @@ class Remembered:
 
     def after(self, position: LogPosition, now: int,
               is_filled: Callable[[int], bool]) -> 'Remembered':
-        """
-        Return what is remembered when a log has told how far it is.
+        """Return what is remembered when a log has told how far it is.
 
         :param now: Unix time in seconds
         :param is_filled: whether what the device lacked was brought to it

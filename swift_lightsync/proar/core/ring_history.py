@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The object ring as it is and as it was: who has a role in either.
+"""The object ring as it is and as it was: who has a role in either.
 
 PROTOCOL.md, "Ring epochs".
 """
@@ -33,8 +32,7 @@ _Name = Annotated[str, Length(255)]
 
 @dataclass(frozen=True)
 class RoleNode(Record):
-    """
-    A device of a ring that the asker may not have.
+    """A device of a ring that the asker may not have.
 
     :param id: in the ring
     :param ip, port: of its object-server
@@ -51,8 +49,7 @@ class RoleNode(Record):
 
 @dataclass(frozen=True)
 class OtherRoles(Record):
-    """
-    The roles of an object in rings that a request did not name.
+    """The roles of an object in rings that a request did not name.
 
     :param partition: of the object
     :param rings: version -> the devices, the primary role first
@@ -68,8 +65,7 @@ class OtherRoles(Record):
 
 @dataclass(frozen=True)
 class Epoch:
-    """
-    A ring as it was loaded once.
+    """A ring as it was loaded once.
 
     :param version: the number of the epoch
     :param rows: for each row the device id of each partition
@@ -117,8 +113,7 @@ class RingHistory:
         self._before: Dict[int, Epoch] = {}
 
     def epochs(self, policy: int, now: Epoch) -> List[Epoch]:
-        """
-        Return the ring of a policy, and the one before if it has changed.
+        """Return the ring of a policy, and the one before if it has changed.
 
         :param policy: index of the policy
         :param now: its ring as it is loaded now

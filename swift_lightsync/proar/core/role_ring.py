@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The primary role hash ring, which chooses an object's primary role.
+"""The primary role hash ring, which chooses an object's primary role.
 
 PROTOCOL.md, "The primary role hash ring"; PROAR §IV-A, Algorithm 1.
 """
@@ -17,8 +16,7 @@ _Device = TypeVar('_Device')
 
 
 def unit(slots: int) -> int:
-    """
-    Return the distance between two points of a ring.
+    """Return the distance between two points of a ring.
 
     :param slots: how many points the ring has, 1 or more
     :raises ValueError: if there is no point
@@ -34,8 +32,7 @@ def points(slots: int) -> List[int]:
 
 
 def slot_of(path_hash: bytes, slots: int) -> int:
-    """
-    Return the slot that is an object's primary role.
+    """Return the slot that is an object's primary role.
 
     :param path_hash: the object's, 16 bytes
     :param slots: how many slots its partition has
@@ -50,8 +47,7 @@ def slot_of(path_hash: bytes, slots: int) -> int:
 
 def primary_rows(row_regions: Sequence[int],
                  regions: Collection[int] = ()) -> List[int]:
-    """
-    Return the rows of a partition that may be slots.
+    """Return the rows of a partition that may be slots.
 
     :param row_regions: the region of each row's device
     :param regions: in which primary roles live; none: in all
@@ -63,8 +59,7 @@ def primary_rows(row_regions: Sequence[int],
 
 
 def slot_in(path_hash: bytes, rows: Sequence[int]) -> int:
-    """
-    Return the slot that is an object's primary role, one of some rows.
+    """Return the slot that is an object's primary role, one of some rows.
 
     :param path_hash: the object's, 16 bytes
     :param rows: those that may be

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A container update that is to be repeated, as one device tells another.
+"""A container update that is to be repeated, as one device tells another.
 
 PROTOCOL.md, "Rows".
 """
@@ -18,8 +17,7 @@ class RowError(ValueError):
 
 @dataclass(frozen=True)
 class Row:
-    """
-    What Swift keeps of a container update.
+    """What Swift keeps of a container update.
 
     :param op: one of OPS
     :param account: of the object
@@ -44,8 +42,7 @@ class Row:
 
     @classmethod
     def of(cls, data: Any) -> 'Row':
-        """
-        Read what Swift keeps, or what :meth:`data` gives.
+        """Read what Swift keeps, or what :meth:`data` gives.
 
         :raises RowError: if it is none
         """
@@ -83,8 +80,7 @@ class Row:
 
     @classmethod
     def decode(cls, body: bytes) -> 'Row':
-        """
-        Read its bytes.
+        """Read its bytes.
 
         :raises RowError: if they are none
         """

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Whether a primary role may answer alone. PROTOCOL.md, "Vouching".
-"""
+"""Whether a primary role may answer alone. PROTOCOL.md, "Vouching"."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -25,8 +23,7 @@ NS = 10 ** 9
 
 @dataclass(frozen=True)
 class Told(Record):
-    """
-    What one peer has answered.
+    """What one peer has answered.
 
     :param asked: when the question was sent, nanoseconds
     :param ring: the version of its ring
@@ -43,8 +40,7 @@ class Told(Record):
 
 @dataclass(frozen=True)
 class Standing(Record):
-    """
-    How a device stands with its peers, in one policy.
+    """How a device stands with its peers, in one policy.
 
     :param boot: id of the boot of the machine that the times belong to
     :param device: id of the device
@@ -67,8 +63,7 @@ class Standing(Record):
 
     def after(self, began: int, answers: Mapping[int, Told],
               is_of_all: bool = True) -> 'Standing':
-        """
-        Return the standing after a round of questions.
+        """Return the standing after a round of questions.
 
         An older answer of a peer that was silent counts on.
 
@@ -103,8 +98,7 @@ class Standing(Record):
                 if each.ring != self.ring}
 
     def agrees(self, ring: int, since: int = 0) -> bool:
-        """
-        Return whether all who answered have a version of the ring.
+        """Return whether all who answered have a version of the ring.
 
         :param ring: the version
         :param since: all have to have been asked later, nanoseconds
@@ -113,8 +107,7 @@ class Standing(Record):
             and not self.others()
 
     def may_take_alone(self, ring: int) -> bool:
-        """
-        Return whether the device may take a write that it alone holds then.
+        """Return whether the device may take a write that it alone holds then.
 
         It has to have asked with the version of the ring that it has now.
         Another version that it has heard of counts, however long ago: its
@@ -125,8 +118,7 @@ class Standing(Record):
 
     def silent(self, now: int, peers: Iterable[int],
                missed: int = 0) -> Tuple[int, ...]:
-        """
-        Return those of some peers whose word does not count.
+        """Return those of some peers whose word does not count.
 
         :param now: nanoseconds
         :param peers: ids of devices
@@ -142,8 +134,7 @@ class Standing(Record):
         return tuple(found)
 
     def unheard(self, peers: Iterable[int]) -> Tuple[int, ...]:
-        """
-        Return those of some peers that did not vouch when last asked.
+        """Return those of some peers that did not vouch when last asked.
 
         :param peers: ids of devices
         """
@@ -154,8 +145,7 @@ class Standing(Record):
 
     def obstacle(self, now: int, place: Place, peers: Collection[int],
                  missed: int = 0) -> str:
-        """
-        Return why a read of a place cannot be answered alone, or ''.
+        """Return why a read of a place cannot be answered alone, or ''.
 
         :param now: nanoseconds
         :param place: partition and slot

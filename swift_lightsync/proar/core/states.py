@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the states in a segment tell together, without reading each record.
+"""What the states in a segment tell together, without reading each record.
 
 PROTOCOL.md, "The log".
 """
@@ -23,8 +22,7 @@ _NOT_OVER = re.compile(b'[^%s]' % re.escape(bytes(OVER)), re.DOTALL)
 
 
 def exposed(content: bytes, has_writer: bool) -> Tuple[int, Optional[int]]:
-    """
-    Count the operations of a segment that no other device is known to hold.
+    """Count the operations of a segment that no other device is known to hold.
 
     :param content: of the segment, from its begin on
     :param has_writer: whether its intents are those of a process at work;
@@ -40,8 +38,7 @@ def exposed(content: bytes, has_writer: bool) -> Tuple[int, Optional[int]]:
 
 
 def not_over(content: bytes, ring_version: int) -> Iterator[int]:
-    """
-    Yield the indexes of the records of a segment that some device may lack.
+    """Yield the indexes of the records of a segment that some device may lack.
 
     :param content: of the segment, from its begin on
     :param ring_version: of the present object ring
@@ -57,8 +54,7 @@ def not_over(content: bytes, ring_version: int) -> Iterator[int]:
 
 
 def position(content: bytes) -> Tuple[int, int]:
-    """
-    Return how far a segment is.
+    """Return how far a segment is.
 
     :param content: of the segment, from its begin on
     :returns: the index of the last record whose operation was acknowledged,

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The log of a device, as an object-server uses it. PROTOCOL.md, "The log".
-"""
+"""The log of a device, as an object-server uses it. PROTOCOL.md, "The log"."""
 
 import logging
 import os
@@ -28,8 +26,7 @@ TICK = 50 * 10 ** 6
 
 @dataclass(frozen=True)
 class Exposure:
-    """
-    The operations that no other device holds.
+    """The operations that no other device holds.
 
     :param entries: how many
     :param since: Unix time in seconds of the oldest of them, None if there is
@@ -40,8 +37,7 @@ class Exposure:
 
 
 class DeviceLog:
-    """
-    The log of one device, written by this process among others.
+    """The log of one device, written by this process among others.
 
     :param device_path: of the device
     :param logger: is told of files that are damaged
@@ -59,16 +55,14 @@ class DeviceLog:
         self._exposure = Exposure()
 
     def is_ready(self):
-        """
-        Return whether :meth:`begin` need not wait.
+        """Return whether :meth:`begin` need not wait.
 
         :raises OSError: if it cannot be told
         """
         return self._writer.is_ready()
 
     def begin(self, entry):
-        """
-        Reserve what is needed to log an operation; it waits if need be.
+        """Reserve what is needed to log an operation; it waits if need be.
 
         :param entry: an Entry
         :returns: an Intent
@@ -83,8 +77,7 @@ class DeviceLog:
         self._writer.close()
 
     def estimate(self):
-        """
-        Return the Exposure, too great rather than too small.
+        """Return the Exposure, too great rather than too small.
 
         :returns: None if :meth:`exposure` has to be asked
         """
@@ -97,13 +90,11 @@ class DeviceLog:
         return Exposure(known.entries + self._begun, since)
 
     def is_fresh(self):
-        """Return whether the estimate is of now, other processes' included.
-        """
+        """Return whether the estimate is of now, other processes' included."""
         return time.monotonic() - self._measured <= FRESH
 
     def exposure(self):
-        """
-        Return the Exposure as the log tells it now.
+        """Return the Exposure as the log tells it now.
 
         :raises OSError: if the log cannot be read
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a device holds that another device is not known to have.
+"""What a device holds that another device is not known to have.
 
 It is asked before a device vouches for a primary role: what is not told here
 may be missed by a reader. So an operation counts from its intent on, and what
@@ -24,8 +23,7 @@ from swift_lightsync.proar.log.segment import (
 
 def held_entries(device_path: str, policy: int,
                  ring_version: int) -> List[Entry]:
-    """
-    Return the operations on objects that some device may lack.
+    """Return the operations on objects that some device may lack.
 
     :param device_path: of the device
     :param policy: the storage policy, or its index
@@ -59,8 +57,7 @@ def _held(path: str, ring_version: int) -> List[Entry]:
 
 
 def log_position(device_path: str) -> Optional[LogPosition]:
-    """
-    Return how far the log of a device is; None if it has none.
+    """Return how far the log of a device is; None if it has none.
 
     A segment that cannot be read is left out.
 

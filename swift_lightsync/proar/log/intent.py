@@ -12,8 +12,7 @@ threading = patcher.original('threading')
 
 
 class Intent:
-    """
-    An operation that is to be logged, and its record once it is.
+    """An operation that is to be logged, and its record once it is.
 
     Its owner ends it, by :meth:`commit` or :meth:`abandon`.
 
@@ -50,8 +49,7 @@ class Intent:
             self._writer.add(self)
 
     def sync(self):
-        """
-        Return when the record is durable; to be called in a native thread.
+        """Return when the record is durable; to be called in a native thread.
 
         :raises OSError: if it could not be written
         """
@@ -65,8 +63,7 @@ class Intent:
         self._end(State.COMMITTED)
 
     def abandon(self, is_open=False):
-        """
-        Note, soon, that the operation has changed nothing.
+        """Note, soon, that the operation has changed nothing.
 
         :param is_open: if that is not sure: the disk has to tell
         """

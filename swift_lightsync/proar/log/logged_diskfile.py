@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A diskfile whose one write is logged. PROTOCOL.md, "Writes".
+"""A diskfile whose one write is logged. PROTOCOL.md, "Writes".
 
 PUT, POST and DELETE become durable when a writer of the diskfile puts a file.
 The flush of the log begins when the writer is opened, before the first of a
@@ -24,8 +23,7 @@ else:
 
 
 class LoggedWrite:
-    """
-    The log's part of a write.
+    """The log's part of a write.
 
     :param intent: an Intent
     :param logger: a QuietLogger, which counts the time that logging takes
@@ -52,8 +50,7 @@ class LoggedWrite:
 
     @contextmanager
     def logged(self):
-        """
-        Log the operation, which has to call :meth:`wait`; note its outcome.
+        """Log the operation, which has to call :meth:`wait`; note its outcome.
 
         :raises DiskFileNoSpace: if it could not be logged, and no quorum of
             devices has it
@@ -86,8 +83,7 @@ class LoggedWrite:
             raise DiskFileNoSpace() from self._error
 
     def wait(self):
-        """
-        Return when the operation may become visible; in a native thread.
+        """Return when the operation may become visible; in a native thread.
 
         :raises DiskFileNoSpace: if it cannot be logged: it is 507, and the
             proxy asks another device
@@ -115,8 +111,7 @@ class LoggedWrite:
 
 
 class LoggedWrites(_Writer):
-    """
-    A mixin of a diskfile's writers: the log knows of a write first.
+    """A mixin of a diskfile's writers: the log knows of a write first.
 
     :param log: a LoggedWrite
     """
@@ -147,8 +142,7 @@ def _logged(writer):
 
 
 def log_writes(disk_file, log):
-    """
-    Have the one write of a diskfile logged: all that it writes, it puts.
+    """Have the one write of a diskfile logged: all that it writes, it puts.
 
     :param disk_file: of Swift, or of a class that is derived from it
     :param log: a LoggedWrite
@@ -160,8 +154,7 @@ def log_writes(disk_file, log):
 
 
 def _waiting_for(log, manager):
-    """
-    Return a manager that returns from invalidating when a write is logged.
+    """Return a manager that returns from invalidating when a write is logged.
 
     A writer, of files as of volumes, invalidates the hash of the suffix that
     it changes in the thread of its put, when its data is flushed and before

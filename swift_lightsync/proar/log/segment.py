@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One file of a device's log: its records, its lock, how it is made.
+"""One file of a device's log: its records, its lock, how it is made.
 
 PROTOCOL.md, "The log". A process may be killed and the power be cut at any
 time, because each of these is durable before the next: the segment's zeros,
@@ -39,8 +38,7 @@ _FLOCK = struct.Struct('hhqqi0q')
 
 
 class Segment:
-    """
-    A segment that is open.
+    """A segment that is open.
 
     :param path: of the file
     :param file: the file, raw
@@ -83,8 +81,7 @@ class Segment:
         return len(self.content()) // RECORD - 1
 
     def entries(self, after=0):
-        """
-        Return [(eversion, Entry or None if it is damaged)] behind an index.
+        """Return [(eversion, Entry or None if it is damaged)] behind an index.
 
         Zeros between records, which a power cut may leave, are none.
         """
@@ -98,8 +95,7 @@ class Segment:
         return found
 
     def not_over(self, ring_version):
-        """
-        Yield the entries that some device may lack in a ring.
+        """Yield the entries that some device may lack in a ring.
 
         :raises FormatError: if one of them is damaged
         """
@@ -201,8 +197,7 @@ def numbers(directory):
 
 
 def open_segment(path, flags=os.O_RDWR):
-    """
-    Open a segment.
+    """Open a segment.
 
     :returns: a Segment; None if it is gone, or if it is none yet
     :raises FormatError: if its header is damaged
@@ -223,8 +218,7 @@ def open_segment(path, flags=os.O_RDWR):
 
 
 def make_segment(path, identity):
-    """
-    Make a segment, and become its writer.
+    """Make a segment, and become its writer.
 
     :param identity: of the device's log, 16 bytes
     :returns: a Segment; None if another has made it
@@ -281,8 +275,7 @@ def _is_named(status, path):
 
 
 def write_all(file, data, place):
-    """
-    Write bytes at a place of a file.
+    """Write bytes at a place of a file.
 
     :raises OSError: if not all of them could be written
     """

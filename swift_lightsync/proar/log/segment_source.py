@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Where a process gets the segments from that it writes.
+"""Where a process gets the segments from that it writes.
 
 It goes on with one that has room and whose writer has died, or makes the next
 one. PROTOCOL.md, "The log".
@@ -25,8 +24,7 @@ LOOKED_AT = 16
 
 
 def take_segment(directory, without, logger):
-    """
-    Become the writer of a segment that has room, made if need be.
+    """Become the writer of a segment that has room, made if need be.
 
     The directory is made if it is missing; the device is not.
 
@@ -58,8 +56,7 @@ def take_segment(directory, without, logger):
 
 
 def _is_sound(segment):
-    """
-    Return whether records can follow those of a segment.
+    """Return whether records can follow those of a segment.
 
     If so, the disk has to tell what became of its intents.
     """
@@ -75,8 +72,7 @@ def _is_sound(segment):
 
 
 def new_segment(directory):
-    """
-    Make the next segment of a log, and become its writer.
+    """Make the next segment of a log, and become its writer.
 
     :param directory: of the device's log
     :returns: a Segment
@@ -91,8 +87,7 @@ def new_segment(directory):
 
 
 def _newest(directory):
-    """
-    Return what the segments of a log have come to.
+    """Return what the segments of a log have come to.
 
     :returns: the number of the last one whose maker came to an end, and what
         all of them have in common; 0 and that of a new log

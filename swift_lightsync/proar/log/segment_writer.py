@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writes the records of one process to a device's log, those of many requests
+"""Writes the records of one process to a device's log, those of many requests
 at once.
 
 Group commit: a native thread takes the intents that wait, writes them to the
@@ -33,8 +32,7 @@ LOW = CAPACITY // 4
 
 
 class SegmentWriter:
-    """
-    The segments of one device that one process writes.
+    """The segments of one device that one process writes.
 
     Any number of native threads may call it at the same time. Its own thread
     begins with the first intent.
@@ -79,8 +77,7 @@ class SegmentWriter:
         return not flags & os.ST_RDONLY and active.is_named()
 
     def make_ready(self):
-        """
-        Open or make what is needed for records; it may take long.
+        """Open or make what is needed for records; it may take long.
 
         :raises OSError: if there is no room
         """
@@ -210,8 +207,7 @@ class SegmentWriter:
         self.make_ready()
 
     def _fail(self, segment, index, batch, error):
-        """
-        Tell a batch that it was not written.
+        """Tell a batch that it was not written.
 
         What of it reached the disk is unknown: nothing may follow it.
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Segments that do not tell any more what the device holds.
+"""Segments that do not tell any more what the device holds.
 
 As long as there is one, the device vouches for nobody. PROTOCOL.md, "The log".
 """
@@ -18,8 +17,7 @@ CUT = '.cut'
 
 
 def set_aside(directory, reason):
-    """
-    Return the paths of the segments of a log that were set aside.
+    """Return the paths of the segments of a log that were set aside.
 
     :param reason: DAMAGED or CUT
     :raises OSError: if it cannot be told
@@ -32,8 +30,7 @@ def set_aside(directory, reason):
 
 
 def tells_all(device_path, has_replicated):
-    """
-    Return whether a log tells all that other devices may lack.
+    """Return whether a log tells all that other devices may lack.
 
     :param device_path: of the device
     :param has_replicated: returns whether the object-replicator has ended a

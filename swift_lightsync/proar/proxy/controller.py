@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Primary-role writes and reads: a request is tried in one way after another.
+"""Primary-role writes and reads: a request is tried in one way after another.
 
 The first attempt that decides it answers. PROTOCOL.md.
 """
@@ -27,8 +26,7 @@ from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
 
 
 class PrimaryRoleController(ReplicatedObjectController):
-    """
-    The object controller of a storage policy with primary-role writes.
+    """The object controller of a storage policy with primary-role writes.
 
     :param app: a RoleApplication
     :param policy: the storage policy
@@ -105,8 +103,7 @@ class PrimaryRoleController(ReplicatedObjectController):
             return self._fail_over(req, undecided.answer)
 
     def _at_roles(self, req, first):
-        """
-        Write to as many roles as have to take the write.
+        """Write to as many roles as have to take the write.
 
         :param first: 0 for the primary role, 1 for the role that replaces it
         :raises Undecided: if one of them does not take it
@@ -121,8 +118,7 @@ class PrimaryRoleController(ReplicatedObjectController):
         return getattr(attempt, req.method)(req)
 
     def _at_quorum(self, req):
-        """
-        Write to all roles, again as long as one of them names other rings.
+        """Write to all roles, again as long as one of them names other rings.
 
         While a ring is rolled out, devices know roles that this proxy does
         not, and take only what is sent to those, too.
@@ -143,8 +139,7 @@ class PrimaryRoleController(ReplicatedObjectController):
                     return response
 
     def _fail_over(self, req, answer):
-        """
-        Have a write taken by others than the primary role, or refuse it.
+        """Have a write taken by others than the primary role, or refuse it.
 
         :param answer: of the primary role: 404, if it has never heard of the
             object; None if it does not answer
@@ -188,8 +183,7 @@ class PrimaryRoleController(ReplicatedObjectController):
             return answer
 
     def _refuse_existing(self, req):
-        """
-        Answer ``If-None-Match: *`` of a PUT by a HEAD.
+        """Answer ``If-None-Match: *`` of a PUT by a HEAD.
 
         The HEAD asks all if the primary role has never heard of the object.
 

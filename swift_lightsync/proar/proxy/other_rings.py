@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The roles of an object in rings that this proxy does not have.
+"""The roles of an object in rings that this proxy does not have.
 
 While a ring is rolled out, devices of the old and of the new one take writes:
 reads ask both, fail-over writes go to both. PROTOCOL.md, "Ring epochs".
@@ -21,8 +20,7 @@ from swift_lightsync.proar.proxy.role_nodes import RoleRing
 
 
 class OtherRings:
-    """
-    What is known of other rings' roles of one object.
+    """What is known of other rings' roles of one object.
 
     :param roles: the Roles of the object in the present ring
     """
@@ -33,8 +31,7 @@ class OtherRings:
         self._rings: Dict[int, List[Dict[str, Any]]] = {}
 
     def learn(self, response):
-        """
-        Take in what an answer says.
+        """Take in what an answer says.
 
         :param response: of an object-server
         """

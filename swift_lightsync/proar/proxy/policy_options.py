@@ -31,8 +31,7 @@ class OnPrimaryFailure(Enum):
 
 @dataclass(frozen=True)
 class PolicyOptions(Options):
-    """
-    What a storage policy with primary-role writes does.
+    """What a storage policy with primary-role writes does.
 
     :param on_primary_failure: an OnPrimaryFailure
     :param min_sync_copies: devices that hold a write when it is acknowledged
@@ -43,8 +42,7 @@ class PolicyOptions(Options):
 
 
 def primary_role_policies(conf, overrides):
-    """
-    Read the options of all storage policies with primary-role writes.
+    """Read the options of all storage policies with primary-role writes.
 
     :param conf: of the proxy-server, with its policy_config
     :param overrides: a function of a policy that returns Swift's

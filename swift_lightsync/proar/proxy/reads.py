@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The ways in which a read can be run: stock verbs with few overrides.
+"""The ways in which a read can be run: stock verbs with few overrides.
 
 Each is a controller of Swift. If it cannot decide a request, it raises
 Undecided, and the whole request is run in another way. PROTOCOL.md, "Reads".
@@ -27,8 +26,7 @@ TIMESTAMP = 'X-Backend-Timestamp'
 
 
 class Undecided(Exception):
-    """
-    The devices that were asked did not answer, or cannot know.
+    """The devices that were asked did not answer, or cannot know.
 
     :param answer: a Response to give if no other way decides, or None
     :param is_refused: whether the primary role answers, but has others asked
@@ -41,8 +39,7 @@ class Undecided(Exception):
 
 
 class Read(ReplicatedObjectController):
-    """
-    GET or HEAD.
+    """GET or HEAD.
 
     A 404 without a tombstone is undecided: the device that gives it has never
     heard of the object, and may be new at its place in the ring.
@@ -85,8 +82,7 @@ class Read(ReplicatedObjectController):
 
 
 class RoleRead(Read):
-    """
-    Asks the primary role, and resumes a body from the others.
+    """Asks the primary role, and resumes a body from the others.
 
     The headers have it refuse if it may miss a write; the others may be asked
     for the rest of the same version.
@@ -110,8 +106,7 @@ class RoleRead(Read):
 
 
 class NewestRead(Read):
-    """
-    Asks all devices, and reads from the one with the newest version.
+    """Asks all devices, and reads from the one with the newest version.
 
     That is the newest data and, of that, the newest metadata, which Swift's
     X-Newest does not look for.
@@ -143,8 +138,7 @@ class NewestRead(Read):
                                policy)
 
     def _ask_all(self, req, nodes, partition):
-        """
-        Ask devices, and those that they name, what they have.
+        """Ask devices, and those that they name, what they have.
 
         :returns: a list of (response, node)
         """
@@ -162,8 +156,7 @@ class NewestRead(Read):
         return answers
 
     def ask(self, node, req, partition, thread_locals):
-        """
-        Ask a device what it has, and take in which rings it names.
+        """Ask a device what it has, and take in which rings it names.
 
         :returns: (response or None, node)
         """

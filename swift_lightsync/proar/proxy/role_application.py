@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The proxy application, and copies of it that know the roles of one object.
+"""The proxy application, and copies of it that know the roles of one object.
 """
 
 import copy
@@ -47,8 +46,7 @@ class RoleApplication(server.Application):
         return nodes if self._role_ring else super().sort_nodes(nodes, policy)
 
     def check_response(self, node, server_type, response, *args, **kwargs):
-        """
-        Judge an answer as Swift does, but for a refusal.
+        """Judge an answer as Swift does, but for a refusal.
 
         That is no error of a device: one that was error-limited for it would
         not be asked for what it has.
@@ -62,8 +60,7 @@ class RoleApplication(server.Application):
                                       **kwargs)
 
     def error_occurred(self, node, msg):
-        """
-        Count an error of a device, or log a 5xx that a role has answered.
+        """Count an error of a device, or log a 5xx that a role has answered.
 
         Swift's Putter does not pass on the headers of what comes instead of
         100 Continue: it may be a refusal. If it is an error, the write that

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The devices of one object, in the form in which Swift's controllers ask.
+"""The devices of one object, in the form in which Swift's controllers ask.
 
 Stock controllers ask their application for a ring, and the ring for nodes.
 Here they get a ring that has only some of the object's roles: so they work
@@ -20,8 +19,7 @@ from swift_lightsync.proar.vouching.places import Rows, version_of
 
 
 class RoleRing:
-    """
-    A ring that has some roles of one object.
+    """A ring that has some roles of one object.
 
     :param ring: the Ring of its storage policy
     :param partition: of the object
@@ -56,8 +54,7 @@ class RoleRing:
 
 @dataclass(frozen=True)
 class Roles:
-    """
-    The devices of an object, in the order of their roles.
+    """The devices of an object, in the order of their roles.
 
     :param ring: the Ring of its storage policy
     :param partition: its partition
@@ -73,8 +70,7 @@ class Roles:
 
     @classmethod
     def of(cls, ring, policy, account, container, obj):
-        """
-        Return the roles of an object.
+        """Return the roles of an object.
 
         :param ring: a Ring
         :param policy: its storage policy
@@ -105,8 +101,7 @@ class Roles:
 
 
 class RoleNodeIter(NodeIter):
-    """
-    Yields the primary role, and the other devices when iterated again.
+    """Yields the primary role, and the other devices when iterated again.
 
     Swift iterates again to resume a body.
 

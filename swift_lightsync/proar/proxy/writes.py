@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The ways in which a write can be run: stock verbs with few overrides.
+"""The ways in which a write can be run: stock verbs with few overrides.
 
 Each is a controller of Swift. If it cannot decide a request, it raises
 Undecided, and the whole request is run in another way: no byte of its body has
@@ -37,8 +36,7 @@ from swift_lightsync.proar.proxy.reads import (
 
 
 class Write(ReplicatedObjectController):
-    """
-    PUT, POST or DELETE.
+    """PUT, POST or DELETE.
 
     :param app: its rings tell the devices
     :param roles: the Roles of the object
@@ -131,8 +129,7 @@ class RoleWrite(Write):
 
 
 class QuorumWrite(Write):
-    """
-    Stock Swift's write, logged by all devices that take it.
+    """Stock Swift's write, logged by all devices that take it.
 
     The 404 of the primary role, which may be among them, holds. A role that
     knows a ring which the request does not name refuses it: what it knows is

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How much a primary role may hold alone. PROTOCOL.md, "Writes".
+"""How much a primary role may hold alone. PROTOCOL.md, "Writes".
 
 The log is measured beside the writes, not in them.
 """
@@ -19,8 +18,7 @@ SOON = 0.1
 
 @dataclass(frozen=True)
 class LagOptions(Options):
-    """
-    How much a primary role may hold alone before it refuses writes.
+    """How much a primary role may hold alone before it refuses writes.
 
     :param max_lag_entries: operations; 0: any number
     :param max_lag_seconds: age of the oldest of them; 0: any
@@ -29,8 +27,7 @@ class LagOptions(Options):
     max_lag_seconds: float = option(300.0, seconds)
 
     def exceeded(self, exposure, now):
-        """
-        Return which bound an Exposure exceeds, '' if none.
+        """Return which bound an Exposure exceeds, '' if none.
 
         :param now: Unix time in seconds
         """
@@ -45,8 +42,7 @@ class LagOptions(Options):
 
 
 class LagBounds:
-    """
-    Tells whether a log may take another operation.
+    """Tells whether a log may take another operation.
 
     :param options: LagOptions
     """
@@ -57,8 +53,7 @@ class LagBounds:
         self._due = set()
 
     def excess(self, log):
-        """
-        Return what a device holds alone, if that is too much, or ''.
+        """Return what a device holds alone, if that is too much, or ''.
 
         :param log: the DeviceLog of the device
         :raises OSError: if it cannot be read

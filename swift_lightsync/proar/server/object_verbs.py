@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The object-server's side of primary-role writes. PROTOCOL.md, "Writes".
+"""The object-server's side of primary-role writes. PROTOCOL.md, "Writes".
 
 PUT, POST and DELETE stay stock Swift's. A request that has a slot is run by a
 copy of the controller, made for that request, which knows what to log: its
@@ -66,8 +65,7 @@ OPS = {'PUT': Op.MODIFY, 'POST': Op.MODIFY, 'DELETE': Op.DELETE}
 
 @dataclass(frozen=True)
 class RoleWrite:
-    """
-    A write that is to be logged.
+    """A write that is to be logged.
 
     :param request: the Request
     :param device: the name of the device
@@ -127,8 +125,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
             else settled(answer, request)
 
     def _serving(self, request):
-        """
-        Return the controller that serves a request.
+        """Return the controller that serves a request.
 
         :raises HTTPException: 400 for a slot or a partition that cannot be
             one
@@ -175,8 +172,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         return DeviceLog(device_path, self._quiet)
 
     def get_diskfile(self, *args, **kwargs):
-        """
-        Return the stock diskfile, or one that logs a primary role's write.
+        """Return the stock diskfile, or one that logs a primary role's write.
 
         :raises HTTPException: 503 if the write is refused for the lag, 507 if
             it cannot be logged; no byte of its body has been asked for
@@ -214,8 +210,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
             self.conn_timeout, self.node_timeout, self._quiet).make_quorum
 
     def _begin(self, write):
-        """
-        Return the Intent of a write, unless too much is held alone.
+        """Return the Intent of a write, unless too much is held alone.
 
         :raises HTTPException: 503 for that, 507 if nothing can be logged
         """
@@ -255,8 +250,7 @@ def _note_tombstone(disk_file, request):
 
 
 def _entry(request, policy, partition, path_hash):
-    """
-    Return the Entry of a write.
+    """Return the Entry of a write.
 
     :raises HTTPException: 400 for a slot or a timestamp that cannot be one
     """

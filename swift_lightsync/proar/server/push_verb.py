@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The verb PROAR, and its push: a server takes many objects with one request.
+"""The verb PROAR, and its push: a server takes many objects with one request.
 
 ``PROAR /<device>/push`` of the replication port. Each change of each object
 is made by Swift's own PUT, POST or DELETE, with the object's own X-Timestamp.
@@ -81,8 +80,7 @@ class PushVerb(VouchingVerbs):
     @replication
     @timing_stats(sample_rate=0.1)
     def PROAR(self, request):
-        """
-        Take small objects from a converger, or what vouching needs.
+        """Take small objects from a converger, or what vouching needs.
 
         :param request: its path names the device, its body the objects; or
             the path is one of vouching
@@ -114,9 +112,8 @@ class PushVerb(VouchingVerbs):
                         content_type='application/json')
 
     def _take_all(self, request, device, policy, objects):
-        """
-        Return Answers to all objects, those of a disk that fails to all that
-        come after: a converger waits then, whatever the rest would give.
+        """Return Answers to all objects, those of a disk that fails to all
+        that come after: a converger waits then, whatever the rest would give.
         """
         broken: List[Answer] = []
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The container updates of primary-role writes, as durable as stock Swift's: the
-rows of listings, and the notes of when objects expire.
+"""The container updates of primary-role writes, as durable as stock Swift's:
+the rows of listings, and the notes of when objects expire.
 
 Stock Swift has each replica's server update one container server, and keep on
 its own disk what was not acknowledged. Here one server makes all updates. It
@@ -36,8 +35,7 @@ LOGGED = 'swift.proar.logged'
 
 @dataclass(frozen=True)
 class Logged:
-    """
-    A write that is logged.
+    """A write that is logged.
 
     :param log: of its device
     :param entry: of the write
@@ -48,8 +46,7 @@ class Logged:
 
 @dataclass
 class _Updates:
-    """
-    The updates of one row.
+    """The updates of one row.
 
     :param headers: of all of them
     :param count: of container servers
@@ -93,8 +90,7 @@ class _Updates:
 
 
 class Turns:
-    """
-    Who is asked first: a majority, while it answers at once.
+    """Who is asked first: a majority, while it answers at once.
 
     The others are asked when the client has its answer, which need not wait
     for the processors that they take.
@@ -104,8 +100,7 @@ class Turns:
         self._all_until = 0.0
 
     def wait(self, updates):
-        """
-        Return when one is to be asked.
+        """Return when one is to be asked.
 
         :param updates: _Updates that it is one of
         """
@@ -198,8 +193,7 @@ class RowUpdates(ObjectController):
         self._await(updates, logged, objdevice, policy)
 
     def _await(self, updates, logged, objdevice, policy):
-        """
-        Return when a majority of updates is made, or will be.
+        """Return when a majority of updates is made, or will be.
 
         :param updates: _Updates that have begun
         :param logged: the Logged of the write

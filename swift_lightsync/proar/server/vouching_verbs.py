@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The object-server's part in vouching: the verb PROAR, and reads that a primary
-role refuses. PROTOCOL.md, "Vouching".
+"""The object-server's part in vouching: the verb PROAR, and reads that a
+primary role refuses. PROTOCOL.md, "Vouching".
 """
 
 from functools import lru_cache
@@ -81,8 +80,7 @@ class VouchingVerbs(ObjectController):
         return ring_of(policy, self._swift_dir)
 
     def answer_question(self, request):
-        """
-        Answer what a peer asks, or note that a device misses a write.
+        """Answer what a peer asks, or note that a device misses a write.
 
         :param request: PROAR of one of QUESTIONS
         :returns: 200 with an answer, or 204; 400 for what is no message, 408
@@ -152,8 +150,7 @@ class VouchingVerbs(ObjectController):
         return self._answered(super().HEAD, request)
 
     def _answered(self, answer, request):
-        """
-        Answer a read, and name the roles that the proxy does not know.
+        """Answer a read, and name the roles that the proxy does not know.
 
         :raises HTTPException: 503, if it is asked of a primary role alone,
             which may miss a write
@@ -198,8 +195,7 @@ class VouchingVerbs(ObjectController):
         return {ROLES_HEADER: other.encode()}
 
     def _have_asked(self, path, policy, peers=None, seconds=SOON):
-        """
-        Have the converger ask peers whose word is needed; None: all.
+        """Have the converger ask peers whose word is needed; None: all.
 
         :param seconds: for which its having been told before is good enough
         """
@@ -245,8 +241,7 @@ class VouchingVerbs(ObjectController):
 
     def _refuse_ring(self, request, path, policy, path_hash, standing,
                      is_alone):
-        """
-        Refuse a write that is not sent to all who have a role by a ring.
+        """Refuse a write that is not sent to all who have a role by a ring.
 
         :param is_alone: whether it is sent to the primary role alone
         :raises HTTPException: 503
@@ -286,8 +281,7 @@ def settled(answer, request):
 
 
 def number(request, name, text, most):
-    """
-    Return a request's number of 0 to most.
+    """Return a request's number of 0 to most.
 
     :raises HTTPException: 400 if the text is no such number
     """

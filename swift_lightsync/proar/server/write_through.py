@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Brings a write that cannot be logged to the other devices at once.
+"""Brings a write that cannot be logged to the other devices at once.
 
 The body has been taken when the log fails, and no other device has it: so the
 primary role makes a quorum itself. PROTOCOL.md, "Writes".
@@ -19,8 +18,7 @@ from swift_lightsync.proar.vouching.places import Rows
 
 @dataclass(frozen=True)
 class WriteThrough:
-    """
-    A write of a primary role that other devices have to hold at once.
+    """A write of a primary role that other devices have to hold at once.
 
     :param source: where the object is read when it is durable here
     :param ring: the Ring of its policy

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a node answers to those that ask whether its devices hold something.
+"""What a node answers to those that ask whether its devices hold something.
 
 PROTOCOL.md, "Vouching".
 """
@@ -22,8 +21,7 @@ from swift_lightsync.proar.wire.messages import MOST_HELD, Answer
 
 
 def answer(ask, policy, ring, manager, logger, recon_cache_path):
-    """
-    Answer a question; it blocks.
+    """Answer a question; it blocks.
 
     :param ask: the Ask
     :param policy: its storage policy
@@ -93,8 +91,7 @@ def _of_device(ask, policy, ring, path):
 
 
 def _place_of(ring, policy, path_hash):
-    """
-    Return the primary role of an object, and its partition and slot.
+    """Return the primary role of an object, and its partition and slot.
 
     They are those of the present ring, whatever ring its writer had.
     """

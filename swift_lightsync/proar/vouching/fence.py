@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a device does before a fail-over write becomes visible on it.
+"""What a device does before a fail-over write becomes visible on it.
 
 PROTOCOL.md, "Vouching", "Fencing".
 """
@@ -24,8 +23,7 @@ PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class Fence:
-    """
-    Keeps the primary role of an object from answering for it alone.
+    """Keeps the primary role of an object from answering for it alone.
 
     :param device_path: of the device that takes the write
     :param policy: the storage policy
@@ -42,8 +40,7 @@ class Fence:
     logger: Any
 
     def pass_through(self):
-        """
-        Return when no promise stands that the write would break.
+        """Return when no promise stands that the write would break.
 
         :raises OSError: if that cannot be told
         """

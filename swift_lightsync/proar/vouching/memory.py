@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a device remembers of the logs of others, whose reads it vouches for.
+"""What a device remembers of the logs of others, whose reads it vouches for.
 
 PROTOCOL.md, "A log that went back".
 """
@@ -20,8 +19,7 @@ MOST = 64 << 20
 
 
 class Memory:
-    """
-    The memory of one device, in one policy: a record for each other device.
+    """The memory of one device, in one policy: a record for each other device.
 
     It is not synced: what a power cut takes of it is told again.
 
@@ -36,8 +34,7 @@ class Memory:
         self._is_filled = partial(has_replicated, recon_cache_path)
 
     def older(self, askers, positions):
-        """
-        Return the askers whose logs are older than is remembered.
+        """Return the askers whose logs are older than is remembered.
 
         :param askers: ids of devices
         :param positions: id -> LogPosition, of those that tell it
@@ -63,8 +60,7 @@ class Memory:
 
 
 def has_replicated(recon_cache_path, since):
-    """
-    Return whether this node's object-replicator has brought others all.
+    """Return whether this node's object-replicator has brought others all.
 
     :param recon_cache_path: where it tells of its passes
     :param since: Unix time at which the pass may have begun, at the earliest

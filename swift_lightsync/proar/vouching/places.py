@@ -30,8 +30,7 @@ def epoch_of(ring, policy):
 
 
 def version_of(ring, policy):
-    """
-    Return the number of the epoch that a policy's Ring makes.
+    """Return the number of the epoch that a policy's Ring makes.
 
     A ring from before rings had versions has 0.
     """
@@ -40,8 +39,7 @@ def version_of(ring, policy):
 
 @dataclass(frozen=True)
 class Rows:
-    """
-    The devices of a partition.
+    """The devices of a partition.
 
     :param partition: the partition
     :param ids: the device id of each row

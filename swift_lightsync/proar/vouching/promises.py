@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Until when a device has promised others to hold nothing that they miss.
+"""Until when a device has promised others to hold nothing that they miss.
 
 PROTOCOL.md, "Vouching". Promises of an older or newer ring stand until they
 end: under another ring other devices are primary roles.
@@ -19,8 +18,7 @@ _LATEST, _RING, _OTHER, _FIRST = range(4)
 
 
 class Promises:
-    """
-    The promises of one device, in one policy.
+    """The promises of one device, in one policy.
 
     :param path: of the file
     """
@@ -29,8 +27,7 @@ class Promises:
         self._stamps = Stamps(path)
 
     def give(self, askers, ring, seconds):
-        """
-        Promise askers to hold nothing for them for some seconds from now.
+        """Promise askers to hold nothing for them for some seconds from now.
 
         :param askers: ids of devices
         :param ring: version of the ring
@@ -50,8 +47,7 @@ class Promises:
             return stamps.read(_OTHER) <= now
 
     def stand_until(self, asker, ring):
-        """
-        Return until when a promise stands that must not be broken.
+        """Return until when a promise stands that must not be broken.
 
         :param asker: id of the device that might count on it; None: any
         :param ring: version of the ring in which it is the primary role

@@ -15,8 +15,7 @@ from swift_lightsync.proar.wire.messages import MAX_BYTES, Answer
 
 
 def put_question(address, ask, seconds, logger):
-    """
-    Ask one node, and return its Answer; None if it gives none.
+    """Ask one node, and return its Answer; None if it gives none.
 
     :param address: its (IP, port)
     :param ask: an Ask
@@ -65,8 +64,7 @@ def of_node(askers, peers, wanted):
 
 
 def told_by(began, answer, peer, asker):
-    """
-    Return what a peer has told an asker, as a Told.
+    """Return what a peer has told an asker, as a Told.
 
     :param began: when it was asked, nanoseconds
     :param answer: the Answer of its node

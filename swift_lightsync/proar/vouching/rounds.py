@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The rounds of questions that a converger asks for the devices of its node.
+"""The rounds of questions that a converger asks for the devices of its node.
 
 PROTOCOL.md, "Vouching".
 """
@@ -40,8 +39,7 @@ NODES_PER_SECOND = 10
 
 
 class Asker(NamedTuple):
-    """
-    A device for which is asked, in one policy.
+    """A device for which is asked, in one policy.
 
     :param node: the device, a dict of the policy's ring
     :param policy: a StoragePolicy
@@ -55,8 +53,7 @@ class Asker(NamedTuple):
 
 
 class Rounds:
-    """
-    Asks for the devices of a node, as long as it runs.
+    """Asks for the devices of a node, as long as it runs.
 
     Peers are asked while reads need their word. All are asked seldom, and
     when something may have changed.
@@ -85,8 +82,7 @@ class Rounds:
         spawn(self._run)
 
     def report(self, now):
-        """
-        Return how the devices stand: DeviceStandings by their names.
+        """Return how the devices stand: DeviceStandings by their names.
 
         :param now: Unix time
         """
@@ -118,8 +114,7 @@ class Rounds:
                  for place in told.held}), standing.others())
 
     def rings_agree(self, policy, device, since):
-        """
-        Return whether all who answer have the ring that a device has.
+        """Return whether all who answer have the ring that a device has.
 
         :param since: when all have to have been asked, nanoseconds
         """
@@ -147,8 +142,7 @@ class Rounds:
         self._ask_each(self._needed)
 
     def _ask_each(self, needed):
-        """
-        Ask for all devices that can be used.
+        """Ask for all devices that can be used.
 
         :param needed: a function of a policy and its Askers: which peers are
             asked for each of these; None: all
@@ -170,8 +164,7 @@ class Rounds:
         pool.waitall()
 
     def _can_note(self, device):
-        """
-        Return whether what is answered for a device can be noted.
+        """Return whether what is answered for a device can be noted.
 
         If not, it must not be asked for: a promise that nobody counts on
         would hold fail-over writes up.
@@ -228,8 +221,7 @@ class Rounds:
             >= standing.round
 
     def _ask_for(self, policy, devices, wanted):
-        """
-        Ask for devices of a policy.
+        """Ask for devices of a policy.
 
         :param wanted: id of each of them -> the ids of the peers to ask;
             None: all

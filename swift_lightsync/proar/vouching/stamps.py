@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Numbers that the processes of a device share: times, mostly.
+"""Numbers that the processes of a device share: times, mostly.
 
 The file has a header and numbers of eight bytes, each followed by its
 complement, so that one that is read while it is written is noticed. It is
@@ -29,8 +28,7 @@ class OtherBoot(Exception):
 
 
 class Stamps:
-    """
-    The numbers of one file.
+    """The numbers of one file.
 
     :param path: of the file
     """
@@ -39,8 +37,7 @@ class Stamps:
         self.path = path
 
     def read(self, *indexes):
-        """
-        Return numbers; those that were never written are 0.
+        """Return numbers; those that were never written are 0.
 
         :param indexes: which ones
         :raises OtherBoot: if the file is of another boot
@@ -57,8 +54,7 @@ class Stamps:
 
     @contextmanager
     def locked(self):
-        """
-        Let one process change numbers at a time.
+        """Let one process change numbers at a time.
 
         The file, and its directory, are made if they are missing. One of
         another boot begins anew.
@@ -80,8 +76,7 @@ class Stamps:
 
 
 class Writer:
-    """
-    The file, while nobody else writes it.
+    """The file, while nobody else writes it.
 
     :param file: its descriptor
     :param is_new: whether it was made just now
@@ -108,8 +103,7 @@ class Writer:
 
 
 def make_directory(path):
-    """
-    Make the directory of a file, but not that of its device.
+    """Make the directory of a file, but not that of its device.
 
     :raises OSError: if the device is away
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How a device stands with its peers: written by its converger, read by its
+"""How a device stands with its peers: written by its converger, read by its
 object-servers for each read. PROTOCOL.md, "Vouching".
 """
 
@@ -27,8 +26,7 @@ PLACES = 1021
 
 
 class Standings:
-    """
-    What the processes of one device know of its standing, in one policy.
+    """What the processes of one device know of its standing, in one policy.
 
     :param device_path: of the device
     :param policy: the storage policy
@@ -41,8 +39,7 @@ class Standings:
         self._known = None
 
     def write(self, standing):
-        """
-        Replace the standing, without syncing it.
+        """Replace the standing, without syncing it.
 
         It is written in place: to replace the file each second would have
         some file systems flush it each second. One process writes it.
@@ -60,8 +57,7 @@ class Standings:
             os.close(file)
 
     def read(self):
-        """
-        Return the Standing; None if there is none of this boot.
+        """Return the Standing; None if there is none of this boot.
 
         An older one may be returned: what counts in it still counts.
         """
@@ -88,8 +84,7 @@ class Standings:
         return self._known
 
     def miss(self, place):
-        """
-        Note that the device misses a write.
+        """Note that the device misses a write.
 
         :param place: its partition and slot
         :raises OSError: if that cannot be noted
@@ -108,8 +103,7 @@ class Standings:
             return 0
 
     def obstacle(self, standing, ring, place, peers):
-        """
-        Return why the device cannot answer a read alone, or ''.
+        """Return why the device cannot answer a read alone, or ''.
 
         :param standing: its Standing, which was read by the same request
         :param ring: version of the object ring

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Whose word the reads of a device need: marked by its object-servers, taken by
-its converger, which asks those. PROTOCOL.md, "Vouching".
+"""Whose word the reads of a device need: marked by its object-servers, taken
+by its converger, which asks those. PROTOCOL.md, "Vouching".
 
 The file has a byte for all devices together, and one for each device by its
 id; one that is not zero was marked since it was last taken.
@@ -20,8 +19,7 @@ MOST = 1 << 17
 
 
 class Uses:
-    """
-    The marks of one device, in one policy.
+    """The marks of one device, in one policy.
 
     :param device_path: of the device
     :param policy: the storage policy
@@ -33,8 +31,7 @@ class Uses:
         self._marked: Dict[int, float] = {}
 
     def mark(self, peers, seconds):
-        """
-        Have the converger ask peers soon.
+        """Have the converger ask peers soon.
 
         :param peers: ids of devices
         :param seconds: for which a mark is good enough
@@ -63,8 +60,7 @@ class Uses:
             os.close(file)
 
     def take(self) -> Tuple[FrozenSet[int], bool]:
-        """
-        Return what was marked since it was last taken.
+        """Return what was marked since it was last taken.
 
         :returns: ids of devices, and whether all are to be asked
         :raises OSError: if it cannot be read

@@ -22,8 +22,7 @@ from swift_lightsync.proar.lag_report import PROAR, Lags, assess
 
 
 def routes(conf: Mapping[str, Any]) -> Routes:
-    """
-    Return what a node answers.
+    """Return what a node answers.
 
     :param conf: ``recon_cache_path``
     """

@@ -33,8 +33,7 @@ class Message(Record):
 
 @dataclass(frozen=True)
 class Ask(Message):
-    """
-    The question whether devices hold what primary roles lack.
+    """The question whether devices hold what primary roles lack.
 
     :param policy: index of the storage policy
     :param ring: version of the asker's object ring
@@ -55,8 +54,7 @@ class Ask(Message):
 
 @dataclass(frozen=True)
 class Answer(Message):
-    """
-    What devices hold.
+    """What devices hold.
 
     :param ring: version of the answerer's object ring
     :param peers: id of each device that can tell -> id of an asker -> the
@@ -73,8 +71,7 @@ class Answer(Message):
 
 @dataclass(frozen=True)
 class Missed(Message):
-    """
-    The news that a primary role misses a write.
+    """The news that a primary role misses a write.
 
     :param policy: index of the storage policy
     :param device: name of the primary role's device

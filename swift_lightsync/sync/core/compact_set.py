@@ -10,8 +10,7 @@ from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 
 
 class CompactSet:
-    """
-    The partitions of devices and policies, five bytes each.
+    """The partitions of devices and policies, five bytes each.
 
     :param items: the set
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Finds the partitions whose roots differ between two devices.
+"""Finds the partitions whose roots differ between two devices.
 
 One root over all partitions settles the stable case. Where it differs,
 slices of the set and then single partitions narrow the difference down.
@@ -28,8 +27,7 @@ _Item = TypeVar('_Item')
 
 @dataclass(frozen=True)
 class Compared:
-    """
-    What a comparison has found.
+    """What a comparison has found.
 
     :param differing: the partitions that differ
     :param unread: those that the peer cannot read now
@@ -40,8 +38,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Ask:
-    """
-    Asks the peer which slices of a set differ from its own.
+    """Asks the peer which slices of a set differ from its own.
 
     Whoever runs the comparison sends back the indices of those slices.
 
@@ -54,8 +51,7 @@ class Ask:
 
 def slice_roots(partitions: ItemSet[_Item], count: int,
                 roots: Mapping[_Item, str]) -> tuple[str, ...]:
-    """
-    Return the roots of the slices of a set.
+    """Return the roots of the slices of a set.
 
     :param partitions: the set
     :param count: into how many slices to cut it, at most
@@ -67,8 +63,7 @@ def slice_roots(partitions: ItemSet[_Item], count: int,
 
 def differing_slices(partitions: ItemSet[_Item], theirs: Sequence[str],
                      ours: Mapping[_Item, str]) -> list[int]:
-    """
-    Return the answer to an :class:`Ask`.
+    """Return the answer to an :class:`Ask`.
 
     :param partitions: the set
     :param theirs: the roots of its slices, as asked
@@ -90,8 +85,7 @@ def differing_slices(partitions: ItemSet[_Item], theirs: Sequence[str],
 def compare(roots: Mapping[_Item, str],
             as_set: Callable[[Iterable[Any]], ItemSet[Any]] = PartitionSet
             ) -> Generator[Ask, Sequence[int], Compared]:
-    """
-    Narrow down which partitions differ, with few questions.
+    """Narrow down which partitions differ, with few questions.
 
     :param roots: the root of each partition, 32 hex digits, by its number
     :param as_set: makes a set of the keys of ``roots``

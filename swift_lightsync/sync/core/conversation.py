@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Finds what differs between two nodes, over all devices that they share.
+"""Finds what differs between two nodes, over all devices that they share.
 
 One root over all of it settles the stable case. What a device of the peer
 cannot be compared by is told apart, so that one disk does not hold up the
@@ -27,8 +26,7 @@ class Condition(IntEnum):
 
 @dataclass(frozen=True)
 class DeviceState:
-    """
-    What a peer says about one of its devices.
+    """What a peer says about one of its devices.
 
     :param condition: whether it can be compared with
     :param seconds: of READY, since its rounds were last played; of NOT_YET,
@@ -40,8 +38,7 @@ class DeviceState:
 
 @dataclass(frozen=True)
 class SharedReply:
-    """
-    The answer to one question.
+    """The answer to one question.
 
     :param compared: whether it was compared; if not, some device is not ready
     :param differing: as of ``comparison.differing_slices``
@@ -54,8 +51,7 @@ class SharedReply:
 
 @dataclass
 class SharedTold:
-    """
-    What a conversation has found.
+    """What a conversation has found.
 
     :param differing: the items that differ
     :param unread: those that the peer cannot read now
@@ -78,8 +74,7 @@ CONDITIONS = {Condition.UNMOUNTED: Answer.UNMOUNTED,
 
 
 class Told(NamedTuple):
-    """
-    What a device says about the roots of partitions.
+    """What a device says about the roots of partitions.
 
     :param answer: the answer; UNSUPPORTED, UNMOUNTED and the like hold for
         all partitions
@@ -102,8 +97,7 @@ class Told(NamedTuple):
         return self.answer
 
     def counts(self, asked: int) -> dict[Answer, int]:
-        """
-        Return to how many of the partitions each answer applies.
+        """Return to how many of the partitions each answer applies.
 
         :param asked: how many there are
         """
@@ -118,8 +112,7 @@ class Told(NamedTuple):
 
 def told_of(shared: SharedTold, policy: int, device: str,
             partitions: Iterable[int]) -> Told:
-    """
-    Return what a node says about the partitions of one of its devices.
+    """Return what a node says about the partitions of one of its devices.
 
     :param shared: what it says
     :param policy: index of the policy
@@ -140,8 +133,7 @@ def told_of(shared: SharedTold, policy: int, device: str,
 
 def converse(roots: Mapping[SharedItem, str]
              ) -> Generator[Ask, SharedReply, SharedTold]:
-    """
-    Narrow down what differs between two nodes, with few questions.
+    """Narrow down what differs between two nodes, with few questions.
 
     :param roots: the root of each partition, 32 hex digits, by policy, the
         peer's device and the partition

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Failed Neighbour Handling: which nodes and devices to skip, and until when.
+"""Failed Neighbour Handling: which nodes and devices to skip, and until when.
 
 LightSync §5.4.1, Table 2, Fig. 22. A row belongs to the node or the device
 that failed to answer: PROTOCOL.md, "Failed neighbours", says which of them an
@@ -35,8 +34,7 @@ _Entry = TypeVar('_Entry')
 
 @dataclass(frozen=True)
 class Row:
-    """
-    What is remembered of the failures of one key.
+    """What is remembered of the failures of one key.
 
     :param n_exception: exceptions since the last contact, or since the last
         suppression ended
@@ -52,8 +50,7 @@ NO_EXCEPTION = Row(0, float('-inf'))
 
 
 class FailureTable:
-    """
-    The exceptions that one node has met with the others, and which of those
+    """The exceptions that one node has met with the others, and which of those
     have come back.
 
     All times are seconds of one clock, which the caller reads.
@@ -114,8 +111,7 @@ class FailureTable:
         return key in self.hints and not self._is_past(self.hints[key], now)
 
     def record(self, key: Key, now: float, weight: int = 1) -> bool:
-        """
-        Note an exception.
+        """Note an exception.
 
         :param key: what failed to answer
         :param now: the time, seconds
@@ -132,8 +128,7 @@ class FailureTable:
         return row.n_exception < self.limit <= count
 
     def contact(self, key: Key, now: float) -> bool:
-        """
-        Note that a key answered; if it had failed, it is rejoining.
+        """Note that a key answered; if it had failed, it is rejoining.
 
         What was pushed to it meanwhile has failed for the same reason.
 

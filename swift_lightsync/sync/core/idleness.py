@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Tells which neighbours answer, but play no rounds.
+"""Tells which neighbours answer, but play no rounds.
 
 PROTOCOL.md, "Idle neighbours".
 """
@@ -27,8 +26,7 @@ class Rounds(Protocol):
 
 
 class Idleness:
-    """
-    Which neighbours are idle in a pass.
+    """Which neighbours are idle in a pass.
 
     An idle neighbour answers sync messages but plays no rounds, so that what
     it holds goes no further.
@@ -41,8 +39,7 @@ class Idleness:
         self.begin_pass()
 
     def begin_pass(self, partial: bool = False) -> None:
-        """
-        Forget what the pass before found.
+        """Forget what the pass before found.
 
         :param partial: whether the pass leaves out some partitions of its
             devices, so that it does not count as a round of theirs
@@ -54,8 +51,7 @@ class Idleness:
         self._idle: dict[DeviceTuple, float] = {}
 
     def note_round(self, device: str) -> None:
-        """
-        Note that the rounds of a device are being played.
+        """Note that the rounds of a device are being played.
 
         :param device: name of the local device
         """
@@ -68,8 +64,7 @@ class Idleness:
 
     def note_answer(self, device: str, key: DeviceTuple,
                     seconds: Optional[float]) -> bool:
-        """
-        Note what a neighbour says about its own rounds.
+        """Note what a neighbour says about its own rounds.
 
         :param device: name of the local device that asked it
         :param key: the neighbour's ``device_key``
@@ -93,8 +88,7 @@ class Idleness:
         return self._idle.get(key, 0) > self.patience(device)
 
     def patience(self, device: str) -> float:
-        """
-        Return after how many seconds a device counts as idle.
+        """Return after how many seconds a device counts as idle.
 
         :param device: name of the local device that judges
         """

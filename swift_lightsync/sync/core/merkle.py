@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Hashing of Hashes: one root for all suffix hashes of a partition.
+"""Hashing of Hashes: one root for all suffix hashes of a partition.
 
 LightSync §5.2, Figs. 19-20. PROTOCOL.md, "The root", has the bytes.
 """
@@ -33,8 +32,7 @@ EMPTY_ROOT = _hash(EMPTY).hex()
 
 
 def root(suffix_hashes: Mapping[str, str]) -> str:
-    """
-    Aggregate the suffix hashes of a partition into the root of their tree.
+    """Aggregate the suffix hashes of a partition into the root of their tree.
 
     The leaves are (suffix, hash) pairs in the order of the suffixes, so that
     two partitions have one root only when they hold the same suffixes with

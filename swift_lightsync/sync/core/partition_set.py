@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The partitions that two devices share, as one set with a name of 16 bytes.
+"""The partitions that two devices share, as one set with a name of 16 bytes.
 
 PROTOCOL.md, "Sets of partitions", has the bytes.
 """
@@ -45,8 +44,7 @@ class NamedSet(Protocol):
 
 
 class ItemSet(tuple[_Item, ...]):
-    """
-    Items of one kind, ascending, each once: what a message is about.
+    """Items of one kind, ascending, each once: what a message is about.
 
     :param items: the items in any order, each once
     """
@@ -65,8 +63,7 @@ class ItemSet(tuple[_Item, ...]):
         return md5(self.encoded, usedforsecurity=False).digest()
 
     def slices(self, count: int) -> list[tuple[_Item, ...]]:
-        """
-        Cut the set into runs of equal length; the last may be shorter.
+        """Cut the set into runs of equal length; the last may be shorter.
 
         :param count: how many there are to be, at most
         :returns: the partitions of each slice
@@ -77,8 +74,7 @@ class ItemSet(tuple[_Item, ...]):
 
     @staticmethod
     def check_count(count: int) -> None:
-        """
-        Check how many items a set is said to have, before it is decoded.
+        """Check how many items a set is said to have, before it is decoded.
 
         :param count: how many
         :raises PartitionSetError: if they are too many
@@ -107,8 +103,7 @@ class PartitionSet(ItemSet[int]):
 
     @classmethod
     def decode(cls, data: bytes, count: int) -> 'PartitionSet':
-        """
-        Decode the bytes of a set.
+        """Decode the bytes of a set.
 
         :param data: the bytes
         :param count: how many partitions they are said to encode
@@ -134,8 +129,7 @@ class PartitionSet(ItemSet[int]):
 
 
 def slice_length(partitions: int, count: int) -> int:
-    """
-    Return the length of all slices but the last.
+    """Return the length of all slices but the last.
 
     It is a power of two, so that the root of each slice is a node of the tree
     over the whole set.
@@ -148,8 +142,7 @@ def slice_length(partitions: int, count: int) -> int:
 
 
 def slices_of(partitions: int, count: int) -> int:
-    """
-    Return how many slices a set is really cut into.
+    """Return how many slices a set is really cut into.
 
     :param partitions: how many partitions it has
     :param count: how many slices were asked for
@@ -175,8 +168,7 @@ def _gaps(data: bytes) -> list[int]:
 
 
 def root_of(items: Iterable[_Item], roots: Mapping[_Item, str]) -> str:
-    """
-    Aggregate the roots of partitions, as a root aggregates suffix hashes.
+    """Aggregate the roots of partitions, as a root aggregates suffix hashes.
 
     :param items: partition numbers, or items of a ``SharedSet``, ascending
     :param roots: the root of each, 32 hex digits

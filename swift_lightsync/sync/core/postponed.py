@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-When to ask neighbours again that are busy, or have not read enough yet.
+"""When to ask neighbours again that are busy, or have not read enough yet.
 
 To be overloaded, or to begin with cold caches, is no failure and no
 difference: such a neighbour is asked again later. PROTOCOL.md, "Busy
@@ -23,8 +22,7 @@ PASS_PATIENCE = 30.0
 
 @dataclass
 class _Entry:
-    """
-    A neighbour that has put us off.
+    """A neighbour that has put us off.
 
     :param backoff: when it may be asked again
     :param since: when it first put us off, of those times in a row; seconds
@@ -36,8 +34,7 @@ class _Entry:
 
 
 class Postponed:
-    """
-    The neighbours that put us off, and when to ask each of them again.
+    """The neighbours that put us off, and when to ask each of them again.
 
     All times are seconds of one clock, which the caller reads.
 
@@ -55,8 +52,7 @@ class Postponed:
             entry.met = None
 
     def put_off(self, key: Key, now: float, wait: float = 0.0) -> None:
-        """
-        Note that a neighbour put us off.
+        """Note that a neighbour put us off.
 
         :param key: the neighbour
         :param now: the time, seconds
@@ -70,8 +66,7 @@ class Postponed:
                                             min(wait, MOST))
 
     def turn(self, key: Key, now: float) -> Optional[float]:
-        """
-        Return how long to wait before a neighbour is asked.
+        """Return how long to wait before a neighbour is asked.
 
         :param key: the neighbour
         :param now: the time, seconds

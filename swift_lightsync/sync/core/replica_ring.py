@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Circular Hash Checking: the replica ring of a partition.
+"""Circular Hash Checking: the replica ring of a partition.
 
 LightSync §5.3, Fig. 21. Every node derives the same ring from the object
 ring alone, so there is nothing to agree upon.
@@ -45,8 +44,7 @@ def replica_ring(part_nodes: Iterable[_Device],
 
 def clockwise(part_nodes: Iterable[_Device], partition: int,
               device_id: int) -> list[_Device]:
-    """
-    Return the other devices of a replica ring, nearest neighbour first.
+    """Return the other devices of a replica ring, nearest neighbour first.
 
     A device whose clockwise neighbour failed takes the next one: the ring
     closes over the failed (§5.4.2, Fig. 23).

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The tree over the roots of many partitions, kept so that few can change.
+"""The tree over the roots of many partitions, kept so that few can change.
 
 It has the roots of ``merkle``, but all of its nodes stay: 32 bytes a
 partition. To change one takes as many hashes as the tree has levels, whatever
@@ -17,8 +16,7 @@ SIZE = 16
 
 
 class RootTree:
-    """
-    A tree whose leaves can be replaced.
+    """A tree whose leaves can be replaced.
 
     :param leaves: the leaves of the items of a set, in its order, as of
         ``merkle.leaf``
@@ -49,8 +47,7 @@ class RootTree:
         return bytes(self._levels[0][index * SIZE:(index + 1) * SIZE])
 
     def replace(self, index: int, leaf: bytes) -> bool:
-        """
-        Replace the leaf of an item.
+        """Replace the leaf of an item.
 
         :param index: of the item in the set
         :param leaf: the new leaf
@@ -66,8 +63,7 @@ class RootTree:
         return True
 
     def slice_roots(self, count: int) -> tuple[str, ...]:
-        """
-        Return the roots of the slices of the set.
+        """Return the roots of the slices of the set.
 
         :param count: into how many slices it is cut, at most
         :returns: the slices' roots, 32 hex digits each

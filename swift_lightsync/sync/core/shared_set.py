@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The partitions of many devices that two nodes share, as one set with a name.
+"""The partitions of many devices that two nodes share, as one set with a name.
 
 PROTOCOL.md, "Sets of partitions", has the bytes.
 """
@@ -48,8 +47,7 @@ class SharedSet(ItemSet[SharedItem]):
 
     @classmethod
     def decode(cls, data: bytes, count: int) -> 'SharedSet':
-        """
-        Decode the bytes of a set.
+        """Decode the bytes of a set.
 
         :param data: the bytes
         :param count: how many partitions they are said to encode

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Finds what differs in a standing set, whose tree is kept.
+"""Finds what differs in a standing set, whose tree is kept.
 
 The stable case is one root; else the slices of the same tree, and then single
 partitions. PROTOCOL.md, "What is kept between passes".
@@ -21,8 +20,7 @@ from swift_lightsync.sync.core.shared_set import SharedSet
 
 @dataclass(frozen=True)
 class Question:
-    """
-    Asks the peer which slices of a set differ; as ``comparison.Ask``.
+    """Asks the peer which slices of a set differ; as ``comparison.Ask``.
 
     :param partitions: the set
     :param roots: the root of each slice, 32 hex digits
@@ -33,8 +31,7 @@ class Question:
 
 def narrow_down(items: CompactSet, tree: RootTree
                 ) -> Generator[Question, SharedReply, SharedTold]:
-    """
-    Narrow down what differs between two nodes, with few questions.
+    """Narrow down what differs between two nodes, with few questions.
 
     :param items: the set
     :param tree: the roots of its partitions

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The sync queue: the jobs of a pass, in an order that can still change.
+"""The sync queue: the jobs of a pass, in an order that can still change.
 
 LightSync §5.4.3, Fig. 24.
 """
@@ -23,8 +22,7 @@ class SyncQueue(list[_Job]):
             yield self[self._position - 1]
 
     def move_to_head(self, jobs: Sequence[_Job]) -> None:
-        """
-        Put jobs before all others that are still to come.
+        """Put jobs before all others that are still to come.
 
         Jobs that were handed out already come again, and jobs that were never
         in the queue are added.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One sync round of one partition, as one of its devices plays it.
+"""One sync round of one partition, as one of its devices plays it.
 
 LightSync §5.3, Algorithm 1, with the closed ring of §5.4.2. The round is a
 generator of actions; whoever runs it performs each one, and sends back the
@@ -36,8 +35,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """
-    Sends our root to a device.
+    """Sends our root to a device.
 
     Its outcome is an :class:`Answer`.
     """
@@ -47,8 +45,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Exchange:
-    """
-    Compares suffix by suffix with each of the devices, and pushes what it
+    """Compares suffix by suffix with each of the devices, and pushes what it
     lacks.
 
     Its outcome is an :class:`Exchanged`.
@@ -111,8 +108,7 @@ def sync_round(clockwise: Iterable[RingDevice],
                is_cut: Callable[[RingDevice, RingDevice], bool] = _nobody,
                hand_offs: Iterable[RingDevice] = (),
                region: Optional[int] = None) -> Round:
-    """
-    Go round the replica ring until a neighbour holds what we hold.
+    """Go round the replica ring until a neighbour holds what we hold.
 
     1. Mostly that takes one sync message, to the clockwise neighbour.
     2. A device that cannot be reached, or cannot take what we push, is passed

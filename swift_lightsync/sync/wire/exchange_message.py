@@ -44,8 +44,7 @@ def _encode(kind: int,
 
 def _decode(kind: int, entry: struct.Struct, data: bytes
             ) -> list[tuple[int, list[tuple[Any, ...]]]]:
-    """
-    Take a message apart.
+    """Take a message apart.
 
     :param entry: the fields of a suffix, of which the first is its number
     :returns: each partition with the fields of its suffixes
@@ -76,8 +75,7 @@ def _decode(kind: int, entry: struct.Struct, data: bytes
 
 
 def require_ascent(what: str, numbers: Sequence[int]) -> None:
-    """
-    Check that numbers ascend, so that each is there once.
+    """Check that numbers ascend, so that each is there once.
 
     :param what: what the error calls them
     :param numbers: the numbers, in the order of the message
@@ -94,8 +92,7 @@ def _suffix(number: int) -> str:
 
 
 def encode_suffixes(partitions: Collection[int]) -> bytes:
-    """
-    Return the message that asks for the suffix hashes of partitions.
+    """Return the message that asks for the suffix hashes of partitions.
 
     :param partitions: their numbers
     """
@@ -104,8 +101,7 @@ def encode_suffixes(partitions: Collection[int]) -> bytes:
 
 
 def decode_suffixes(data: bytes) -> list[int]:
-    """
-    Return the numbers of the partitions whose suffix hashes are asked for.
+    """Return the numbers of the partitions whose suffix hashes are asked for.
 
     :param data: the bytes of the message
     :raises SyncMessageError: if the bytes are no such message
@@ -121,8 +117,7 @@ def decode_suffixes(data: bytes) -> list[int]:
 
 def encode_suffix_hashes(hashes: Mapping[int, Mapping[str, object]]
                          ) -> bytes:
-    """
-    Return the message that tells the suffix hashes of partitions.
+    """Return the message that tells the suffix hashes of partitions.
 
     :param hashes: the hash of each suffix of each partition; a partition in
         which a suffix could not be hashed (None, say) is left out
@@ -139,8 +134,7 @@ def encode_suffix_hashes(hashes: Mapping[int, Mapping[str, object]]
 
 def decode_suffix_hashes(data: bytes, asked: Iterable[int]
                          ) -> dict[int, dict[str, str]]:
-    """
-    Return the suffix hashes that a message tells.
+    """Return the suffix hashes that a message tells.
 
     :param data: the bytes of the message
     :param asked: the partitions that were asked for
@@ -158,8 +152,7 @@ def decode_suffix_hashes(data: bytes, asked: Iterable[int]
 
 
 def encode_rehash(suffixes: Mapping[int, Iterable[str]]) -> bytes:
-    """
-    Return the message that has suffixes hashed anew.
+    """Return the message that has suffixes hashed anew.
 
     :param suffixes: the suffixes of each partition
     """
@@ -170,8 +163,7 @@ def encode_rehash(suffixes: Mapping[int, Iterable[str]]) -> bytes:
 
 
 def decode_rehash(data: bytes) -> dict[int, list[str]]:
-    """
-    Return the suffixes of each partition that are to be hashed anew.
+    """Return the suffixes of each partition that are to be hashed anew.
 
     :param data: the bytes of the message
     :raises SyncMessageError: if the bytes are no such message

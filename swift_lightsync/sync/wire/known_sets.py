@@ -16,8 +16,7 @@ ENTRY = 256
 
 
 class KnownSets:
-    """
-    Remembers the sets used last, by the digest of their content.
+    """Remembers the sets used last, by the digest of their content.
 
     The digest is computed here, so no peer can make it name another set.
 
@@ -39,8 +38,7 @@ class KnownSets:
         self._lock = lock or nullcontext()
 
     def find(self, message: Roots) -> Optional[ItemSet[Any]]:
-        """
-        Return the set that a message is about.
+        """Return the set that a message is about.
 
         :param message: a decoded sync message
         :returns: the set, or None if the message names it by a digest that

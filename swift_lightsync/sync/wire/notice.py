@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A notice: one node tells the others of a ring that another has failed.
+"""A notice: one node tells the others of a ring that another has failed.
 
 LightSync §5.4.2. PROTOCOL.md, "Notices", is the format. A notice is a hint.
 """
@@ -39,8 +38,7 @@ class _Versioned(Record):
 
 @dataclass(frozen=True)
 class Notice(Record):
-    """
-    What a notice says.
+    """What a notice says.
 
     :param reporter: the node that cannot reach the other
     :param failed: the node or device that it cannot reach
@@ -55,8 +53,7 @@ class Notice(Record):
 
 
 def decode(data: bytes) -> Notice:
-    """
-    Decode a notice.
+    """Decode a notice.
 
     :param data: the bytes of the notice
     :raises NoticeError: if they are no notice
@@ -70,8 +67,7 @@ def decode(data: bytes) -> Notice:
 
 
 def encode_sender(device: DeviceTuple) -> str:
-    """
-    Return the value of the header that names the sender of a sync message.
+    """Return the value of the header that names the sender of a sync message.
 
     :param device: the sender
     :returns: ``IP:port/name``, the name as in a URL
@@ -81,8 +77,7 @@ def encode_sender(device: DeviceTuple) -> str:
 
 
 def parse_sender(value: Optional[str]) -> list[PlaceTuple]:
-    """
-    Return the keys of failure tables that a sync message's sender has.
+    """Return the keys of failure tables that a sync message's sender has.
 
     :param value: as from :func:`encode_sender`, or None; the name may be
         missing

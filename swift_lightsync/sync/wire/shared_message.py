@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The bytes of the messages of a conversation between two nodes.
+"""The bytes of the messages of a conversation between two nodes.
 
 A question is a sync message about a set of many devices; its answer tells how
 each of them is as well. PROTOCOL.md, "A conversation", is the format.
@@ -50,8 +49,7 @@ def decode_question(data: bytes) -> Roots:
 
 def encode_reply(verdict: Verdict, differing: Sequence[int] = (),
                  states: Sequence[DeviceState] = ()) -> bytes:
-    """
-    Return the bytes of an answer.
+    """Return the bytes of an answer.
 
     :param verdict: COMPARED; UNKNOWN_SET; NOT_YET if some device is not ready
     :param differing: as of ``comparison.differing_slices``
@@ -67,8 +65,7 @@ def encode_reply(verdict: Verdict, differing: Sequence[int] = (),
 
 def decode_reply(data: bytes, slices: int, devices: int
                  ) -> tuple[Verdict, SharedReply]:
-    """
-    Decode an answer.
+    """Decode an answer.
 
     :param data: the bytes of the answer
     :param slices: how many roots the question had

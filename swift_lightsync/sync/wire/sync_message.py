@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The bytes of a sync message and of its reply.
+"""The bytes of a sync message and of its reply.
 
 PROTOCOL.md, "The sync message", is the format; nothing else encodes it.
 """
@@ -63,8 +62,7 @@ class SyncMessageError(ValueError):
 
 @dataclass(frozen=True)
 class Roots:
-    """
-    A sync message, decoded.
+    """A sync message, decoded.
 
     :param roots: the root of each slice of the set, 32 hex digits
     :param count: partitions in the set
@@ -84,8 +82,7 @@ def _require(what: str, found: object, allowed: object) -> None:
 
 
 def pack(kind: int, *parts: bytes) -> bytes:
-    """
-    Return a message: its head, the bytes of its fields, and its checksum.
+    """Return a message: its head, the bytes of its fields, and its checksum.
 
     :param kind: the kind of message
     :param parts: the bytes of its fields
@@ -96,8 +93,7 @@ def pack(kind: int, *parts: bytes) -> bytes:
 
 def unpack(kind: int, fields: struct.Struct,
            data: bytes) -> tuple[tuple[Any, ...], bytes]:
-    """
-    Check the frame of a message, and take it apart.
+    """Check the frame of a message, and take it apart.
 
     :param kind: the kind that it must have
     :param fields: the fields that every message of its kind begins with
@@ -121,8 +117,7 @@ def unpack(kind: int, fields: struct.Struct,
 
 def encode_roots(partitions: NamedSet, roots: Sequence[str],
                  with_list: bool = True, kind: int = ROOTS) -> bytes:
-    """
-    Return the bytes of a sync message.
+    """Return the bytes of a sync message.
 
     :param partitions: the set of partitions that it is about
     :param roots: the root of each of its slices, 32 hex digits
@@ -140,8 +135,7 @@ def encode_roots(partitions: NamedSet, roots: Sequence[str],
 def decode_roots(data: bytes, kind: int = ROOTS,
                  decode: Callable[[bytes, int], ItemSet[Any]]
                  = PartitionSet.decode) -> Roots:
-    """
-    Decode a sync message.
+    """Decode a sync message.
 
     :param data: the bytes of the message
     :param kind: as for :func:`encode_roots`
@@ -167,8 +161,7 @@ def decode_roots(data: bytes, kind: int = ROOTS,
 
 
 def encode_reply(verdict: Verdict, differing: Sequence[int] = ()) -> bytes:
-    """
-    Return the bytes of the reply to a sync message.
+    """Return the bytes of the reply to a sync message.
 
     :param verdict: what the reply says
     :param differing: as of ``comparison.differing_slices``; of NOT_YET
@@ -179,8 +172,7 @@ def encode_reply(verdict: Verdict, differing: Sequence[int] = ()) -> bytes:
 
 
 def decode_reply(data: bytes, slices: int) -> tuple[Verdict, list[int]]:
-    """
-    Decode the reply to a sync message.
+    """Decode the reply to a sync message.
 
     :param data: the bytes of the reply
     :param slices: how many roots the message had

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Digests of the versions of a container, by which sites find out whether they
+"""Digests of the versions of a container, by which sites find out whether they
 have the same, and the messages by which they compare them (VERSIONING.md §5).
 
 The objects are in 256 buckets, by the CRC-32 of their names. The digest of a
@@ -57,9 +56,8 @@ LIFE_BUCKET = bucket_of('')
 
 
 def _change(inverted: str, offset: str, until: Stamp) -> str:
-    """
-    Return what of a row's timestamp tells when the metadata changed; nothing
-    if that was too short a time ago.
+    """Return what of a row's timestamp tells when the metadata changed;
+    nothing if that was too short a time ago.
     """
     version = Stamp.parse(inverted).inverted
     changed = version.change(Stamp(version.ticks, int(offset, 16)))
@@ -70,8 +68,7 @@ def _change(inverted: str, offset: str, until: Stamp) -> str:
 
 @dataclass(frozen=True)
 class Digest:
-    """
-    The digests of all buckets of a container.
+    """The digests of all buckets of a container.
 
     :param buckets: as many numbers below 2^64 as there are buckets
     """
@@ -85,8 +82,7 @@ class Digest:
     @classmethod
     def of(cls, rows: Iterable[Tuple[str, str, str]],
            until: Stamp) -> 'Digest':
-        """
-        Compute the digest of some rows.
+        """Compute the digest of some rows.
 
         :param rows: (name, timestamp as the database has it, content type) of
             live versions, and of the life record
@@ -145,8 +141,7 @@ class Compared(Record):
 
 @dataclass(frozen=True)
 class Comparison(Record):
-    """
-    The head of a comparison.
+    """The head of a comparison.
 
     :param until: up to which stamp versions are in the digests
     """
@@ -158,8 +153,7 @@ class Comparison(Record):
 
 @dataclass(frozen=True)
 class Difference(Record):
-    """
-    A container whose root is another one at the receiver.
+    """A container whose root is another one at the receiver.
 
     :param place: in the comparison, from 0
     :param buckets: the receiver's digests
@@ -174,8 +168,7 @@ class Difference(Record):
 
 @dataclass(frozen=True)
 class Differences(Record):
-    """
-    The answer to a comparison.
+    """The answer to a comparison.
 
     :param looked: how many of the containers have been looked at
     :param unknown: places of those of which the receiver cannot tell now
@@ -186,8 +179,7 @@ class Differences(Record):
 
 
 def differences(body: bytes, count: int) -> Differences:
-    """
-    Read the answer to a comparison.
+    """Read the answer to a comparison.
 
     :param count: of its containers
     :raises ValueError: if it is no such answer

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a replica of a hidden container does with the rows of one object
-(VERSIONING.md §4): a pure function of the rows that it holds and the rows
-that come in.
+"""What a replica of a hidden container does with the rows of one object
+(VERSIONING.md §4): a pure function of the rows that it holds and the rows that
+come in.
 
 1. Of two rows of one name the newer stays. A version with a purge record stays
    purged, whatever comes.
@@ -40,8 +39,7 @@ SEEN = 8
 
 @dataclass(frozen=True)
 class Held:
-    """
-    What a replica holds of an object.
+    """What a replica holds of an object.
 
     :param newest: the rows of its newest versions, newest first; at most
         ``SEEN``, and one more for each version that is to be purged
@@ -54,8 +52,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Plan:
-    """
-    Says what a replica merges, and which version is the newest then.
+    """Says what a replica merges, and which version is the newest then.
 
     :param rows: to merge
     :param before: the head before them, or None
@@ -72,8 +69,7 @@ def is_version(row: Row) -> bool:
 
 
 def lookups(obj: str, rows: Iterable[Row]) -> List[str]:
-    """
-    Return the names of the rows that have to be ``known`` for a plan.
+    """Return the names of the rows that have to be ``known`` for a plan.
 
     :param obj: the object's name; empty: no head is planned
     :param rows: that come in
@@ -99,8 +95,7 @@ def newest_rows(*groups: Iterable[Row]) -> Dict[str, Row]:
 
 def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
             stamp: Optional[Stamp]) -> Plan:
-    """
-    Decide what to merge.
+    """Decide what to merge.
 
     :param obj: the object's name; empty: the rows are merged as they are
     :param rows: that come in
@@ -148,8 +143,7 @@ def _with_vector(entry: Entry, newest: Sequence[Row]) -> Entry:
 
 
 def with_least_vector(entry: Entry) -> Entry:
-    """
-    Return a version with a vector that replicas do not differ in: a purge
+    """Return a version with a vector that replicas do not differ in: a purge
     record is removed when all have the same.
     """
     version = entry.version
@@ -194,8 +188,7 @@ def is_listed_right(known: Optional[Row], head: Optional[Row],
 
 def purge_rows(entry: Entry, stamp: Optional[Stamp],
                recorded: bool) -> List[Row]:
-    """
-    Return the rows that purge a version.
+    """Return the rows that purge a version.
 
     :param entry: the version
     :param stamp: of the purge

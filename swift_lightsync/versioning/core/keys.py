@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The names of rows in a hidden container, and of data objects (VERSIONING.md
+"""The names of rows in a hidden container, and of data objects (VERSIONING.md
 §3). Both modes have the same names.
 """
 
@@ -50,8 +49,7 @@ def hidden_container(container: str) -> str:
 
 
 def user_container(hidden: str) -> str:
-    """
-    Return the name of the user's container that a hidden one belongs to.
+    """Return the name of the user's container that a hidden one belongs to.
 
     :param hidden: the name of a hidden container
     :raises ValueError: if it is none
@@ -87,8 +85,7 @@ def purge_name(obj: str, stamp: Stamp) -> str:
 
 
 def parse_version(name: str) -> VersionName:
-    """
-    Read the name of a version's row.
+    """Read the name of a version's row.
 
     :raises ValueError: if it is not one
     """
@@ -97,8 +94,7 @@ def parse_version(name: str) -> VersionName:
 
 
 def parse_listing(name: str) -> str:
-    """
-    Return the object that a listing row is about.
+    """Return the object that a listing row is about.
 
     :raises ValueError: if it is not the name of one
     """
@@ -106,8 +102,7 @@ def parse_listing(name: str) -> str:
 
 
 def parse_purge(name: str) -> VersionName:
-    """
-    Read the name of a purge record.
+    """Read the name of a purge record.
 
     :raises ValueError: if it is not one
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The life record of a container: whether it exists, and since when
+"""The life record of a container: whether it exists, and since when
 (VERSIONING.md §5). It is a row of the hidden container, and reaches the other
 sites like the versions there.
 
@@ -41,8 +40,7 @@ _LINE_BREAK = re.compile(r'[\x00\r\n]')
 
 @dataclass(frozen=True)
 class Life:
-    """
-    When a container was last created, changed or deleted.
+    """When a container was last created, changed or deleted.
 
     :param exists: False: it was deleted
     :param stamp: of that moment
@@ -60,8 +58,7 @@ def life_row(life: Life) -> Row:
 
 
 def life_of(row: Row) -> Life:
-    """
-    Return the life record that a row is.
+    """Return the life record that a row is.
 
     :raises ValueError: if it is none
     """
@@ -87,8 +84,7 @@ class Step(Enum):
 
 
 def step(mine: Optional[Life], theirs: Life, live: bool) -> Step:
-    """
-    Decide what a site does with the life record of another one.
+    """Decide what a site does with the life record of another one.
 
     :param mine: the record that the site has, or None
     :param live: whether it has a live version in the container
@@ -101,8 +97,7 @@ def step(mine: Optional[Life], theirs: Life, live: bool) -> Step:
 
 
 def is_common(name: str) -> bool:
-    """
-    Check whether a header of a container is the same at all sites.
+    """Check whether a header of a container is the same at all sites.
 
     :param name: in lower case
     """
@@ -111,8 +106,7 @@ def is_common(name: str) -> bool:
 
 def common_headers(headers: Iterable[Tuple[str, str]],
                    enabled: bool) -> Headers:
-    """
-    Return the metadata of a container that other sites are told.
+    """Return the metadata of a container that other sites are told.
 
     :param headers: (name, value) of the container
     :param enabled: whether versions are enabled
@@ -123,8 +117,7 @@ def common_headers(headers: Iterable[Tuple[str, str]],
 
 
 def changes(before: Iterable[str], headers: Headers) -> Headers:
-    """
-    Return the headers of a POST that replaces the whole set of metadata.
+    """Return the headers of a POST that replaces the whole set of metadata.
 
     :param before: the names of the headers that the container has
     :param headers: those that it is to have
@@ -151,8 +144,7 @@ def _checked(headers: Headers) -> Headers:
 
 @dataclass(frozen=True, kw_only=True)
 class LifeMessage(Record):
-    """
-    The head of a request that tells a peer of a life record.
+    """The head of a request that tells a peer of a life record.
 
     :param exists: False: the container was deleted, and has no headers
     :param headers: (name in lower case, value), see ``common_headers``

@@ -40,8 +40,7 @@ SHARES = 4
 
 @dataclass(frozen=True)
 class Burst:
-    """
-    Work that was sent in one request.
+    """Work that was sent in one request.
 
     :param count: how much
     :param number: of the request
@@ -53,9 +52,8 @@ class Burst:
 
 
 class Pace:
-    """
-    Follows how fast another site works. The unit of work is a shipment, or a
-    container that is asked about.
+    """Follows how fast another site works. The unit of work is a shipment, or
+    a container that is asked about.
 
     :param most: the most work that is under way at once
     """
@@ -89,8 +87,7 @@ class Pace:
         self._under_way -= burst.count
 
     def took(self, burst: Burst, seconds: float) -> None:
-        """
-        Take note that all of a request was done.
+        """Take note that all of a request was done.
 
         :param seconds: that the site has worked on it, beside what else was
             under way there
@@ -131,8 +128,7 @@ def _weight(work: Any) -> int:
 
 
 class Outbox:
-    """
-    Works that wait, and the requests that are under way.
+    """Works that wait, and the requests that are under way.
 
     :param pace: of the other site
     :param connections: requests at the same time

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How far a task has come with the rows of a database.
+"""How far a task has come with the rows of a database.
 
 1. All rows up to the *point* are done, and single rows beyond it. The point is
    stored; the rest is only remembered, and a successor finds it out again.
@@ -19,8 +18,7 @@ from swift_lightsync.common.backoff import delay_after
 
 @dataclass(frozen=True)
 class Lag:
-    """
-    The work that a task has not done.
+    """The work that a task has not done.
 
     :param rows: how many rows
     :param oldest: when the oldest was made, Unix time, or None
@@ -31,8 +29,7 @@ class Lag:
 
 @dataclass
 class _Seen:
-    """
-    A row beyond the point.
+    """A row beyond the point.
 
     :param made: when its version was made, Unix time
     :param until: when it is due, Unix time; None: not decided yet
@@ -55,8 +52,7 @@ class Progress:
 
     def look(self, after: int, page: Sequence[Tuple[int, float]],
              complete: bool) -> None:
-        """
-        Record the rows that a database has now.
+        """Record the rows that a database has now.
 
         :param after: a ROWID
         :param page: (ROWID, when it was made) of the rows that follow it
@@ -79,9 +75,7 @@ class Progress:
             found.until, found.fresh = until, fresh
 
     def is_due(self, row: int, now: float) -> bool:
-        """
-        Check whether a row is to be tried: not done, held or under way.
-        """
+        """Check whether a row is to be tried: not done, held or under way."""
         found = self._rows.get(row)
         return found is not None and found.until is not None and \
             found.until <= now and not (found.done or found.under_way)
@@ -107,8 +101,7 @@ class Progress:
 
     def put_back(self, row: int, until: Optional[float],
                  fresh: bool) -> None:
-        """
-        Record that a row was not tried after all.
+        """Record that a row was not tried after all.
 
         :param until: when it is due again; None: as it was before
         :param fresh: whether it was, before ``start``
@@ -130,8 +123,7 @@ class Progress:
 
     def hold(self, row: int, now: float, least: float,
              most: float) -> None:
-        """
-        Leave a row alone after a failure.
+        """Leave a row alone after a failure.
 
         :param least: seconds until it is due again, doubled each time
         :param most: what they end at
@@ -142,8 +134,7 @@ class Progress:
             found.until = now + delay_after(found.failures, least, most)
 
     def advance(self) -> bool:
-        """
-        Move the point past the rows that are done; return whether it moved.
+        """Move the point past the rows that are done; return whether it moved.
         """
         before = self.point
         for row in sorted(self._rows):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What rows mean (VERSIONING.md §3): ``Row`` is what a container server stores,
-``Entry`` is what it means for one version of an object.
+"""What rows mean (VERSIONING.md §3): ``Row`` is what a container server
+stores, ``Entry`` is what it means for one version of an object.
 """
 
 import re
@@ -37,8 +36,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Row:
-    """
-    A row as a container server stores it.
+    """A row as a container server stores it.
 
     :param name: in its container
     :param stamp: the row's timestamp
@@ -56,8 +54,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Entry:
-    """
-    One version of an object.
+    """One version of an object.
 
     :param object: its name in the user's container
     :param size: bytes of the data
@@ -86,16 +83,14 @@ class Entry:
 
     @property
     def data_name(self) -> str:
-        """
-        The name of its data in the hidden container, which is that of its
+        """The name of its data in the hidden container, which is that of its
         row; nothing else ever names these data.
         """
         return version_name(self.object, self.version.id)
 
 
 def with_parameters(etag: str, **parameters: Any) -> str:
-    """
-    Return the etag of a row, with our parameters after the object's etag.
+    """Return the etag of a row, with our parameters after the object's etag.
 
     :raises ValueError: if it is too long for a row
     """
@@ -131,9 +126,8 @@ def _bytes_of(parameters: Dict[str, str]) -> int:
 
 
 def row_of(entry: Entry) -> Row:
-    """
-    Return the ``Row`` of a version; that of a purged one says that the row is
-    deleted.
+    """Return the ``Row`` of a version; that of a purged one says that the row
+    is deleted.
 
     :raises ValueError: if the row would be too long
     """
@@ -152,8 +146,7 @@ def row_of(entry: Entry) -> Row:
 
 
 def purge_record(entry: Entry) -> Row:
-    """
-    Return the row that tells the other sites of a purge.
+    """Return the row that tells the other sites of a purge.
 
     :param entry: with ``purged``
     """
@@ -163,8 +156,7 @@ def purge_record(entry: Entry) -> Row:
 
 
 def entry_of(row: Row) -> Entry:
-    """
-    Return the version that a row or a purge record describes.
+    """Return the version that a row or a purge record describes.
 
     :raises ValueError: if the row is neither
     """
@@ -181,8 +173,7 @@ def entry_of(row: Row) -> Entry:
 
 
 def listing_row(entry: Optional[Entry], obj: str, stamp: Stamp) -> Row:
-    """
-    Return the listing row of an object, ``A:foo``.
+    """Return the listing row of an object, ``A:foo``.
 
     :param entry: its latest version, or None if it has none
     :param stamp: of the row
@@ -201,8 +192,7 @@ def listing_row(entry: Optional[Entry], obj: str, stamp: Stamp) -> Row:
 
 @dataclass(frozen=True)
 class Listed:
-    """
-    What a listing row says about the latest version.
+    """What a listing row says about the latest version.
 
     :param etag: that clients see
     """
@@ -213,8 +203,7 @@ class Listed:
 
 
 def listed_of(etag: str) -> Optional[Listed]:
-    """
-    Read the etag of a listing row.
+    """Read the etag of a listing row.
 
     :returns: None if the row says that the object has no version
     :raises ValueError: if it is none of a listing row

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What travels between sites: one version, or the life record of a container.
+"""What travels between sites: one version, or the life record of a container.
 
 All of it comes from outside: whatever does not have the format below is
 refused with a ValueError that names it.
@@ -80,8 +79,7 @@ _Vector = Annotated[Vector, Parsed(Vector.parse, Annotated[
 
 @dataclass(frozen=True)
 class Shipment:
-    """
-    One thing that travels.
+    """One thing that travels.
 
     :param container: the user's
     :param entry: an ``Entry``; where its data is means nothing to other sites
@@ -117,8 +115,7 @@ class Shipment:
 
 @dataclass(frozen=True)
 class Frame(Record):
-    """
-    A shipment as it travels.
+    """A shipment as it travels.
 
     :param length: bytes of data that are its
     :param what: JSON, of which nothing is known before ``open``
@@ -127,8 +124,7 @@ class Frame(Record):
     what: Any
 
     def open(self) -> Shipment:
-        """
-        Read what the shipment is.
+        """Read what the shipment is.
 
         :raises ValueError: if it is none
         """

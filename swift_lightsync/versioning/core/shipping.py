@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The messages between sites: the heads of requests, JSON, and the answers.
+"""The messages between sites: the heads of requests, JSON, and the answers.
 
 An *offer* lists versions and life records of many containers, and is answered
 with the places in its list that the receiver lacks. A *pack* lists shipments
@@ -63,8 +62,7 @@ _T = TypeVar('_T')
 
 @dataclass(frozen=True)
 class Offered(Record):
-    """
-    One version of an offer.
+    """One version of an offer.
 
     :param site: that made it
     :param changed: when its metadata changed, or None if never
@@ -78,8 +76,7 @@ class Offered(Record):
 
 @dataclass(frozen=True)
 class Group(Record):
-    """
-    The versions of one container in an offer.
+    """The versions of one container in an offer.
 
     :param life: the stamp of its life record, which has the first place; None:
         that is not offered
@@ -138,8 +135,7 @@ class Pack(Record):
 
 @dataclass(frozen=True)
 class Lacking(Record):
-    """
-    The answer to an offer.
+    """The answer to an offer.
 
     :param lacking: places of the versions to ship
     :param unknown: places of those that the receiver cannot tell of now
@@ -156,8 +152,7 @@ class Lacking(Record):
 
 @dataclass(frozen=True)
 class Result(Record):
-    """
-    The answer to one shipment.
+    """The answer to one shipment.
 
     :param status: as of HTTP
     :param error: why it is not stored, or ''
@@ -172,8 +167,7 @@ class Result(Record):
 
 @dataclass(frozen=True)
 class Results(Record):
-    """
-    The answer to a pack.
+    """The answer to a pack.
 
     :param results: a ``Result`` for each shipment
     :param seconds: that the receiver has taken
@@ -195,8 +189,7 @@ def _head(head: bytes) -> bytes:
 
 
 def offer(groups: Iterable[Group]) -> bytes:
-    """
-    Return the head of a request that offers versions.
+    """Return the head of a request that offers versions.
 
     :param groups: of at most ``MAX_OFFERED`` versions
     """
@@ -204,8 +197,7 @@ def offer(groups: Iterable[Group]) -> bytes:
 
 
 def pack(frames: Iterable[bytes]) -> bytes:
-    """
-    Return the head of a request that carries shipments.
+    """Return the head of a request that carries shipments.
 
     :param frames: the JSON of the ``Frame`` of each
     """
@@ -215,8 +207,7 @@ def pack(frames: Iterable[bytes]) -> bytes:
 
 def bounded(items: Iterable[_T], most: int, weight: int,
             weigh: Callable[[_T], int]) -> Iterator[List[_T]]:
-    """
-    Split a list into parts that are not too large for one request.
+    """Split a list into parts that are not too large for one request.
 
     :param most: items of a part
     :param weight: that a part may have, unless it has one item only
@@ -236,8 +227,7 @@ def bounded(items: Iterable[_T], most: int, weight: int,
 
 
 def decode(head: bytes) -> Union[Offer, Pack, Comparison]:
-    """
-    Read the head of a request.
+    """Read the head of a request.
 
     :raises ValueError: if it is none
     """
@@ -261,8 +251,7 @@ def results(found: Iterable[Result], seconds: float = 0.0) -> bytes:
 
 
 def lacking(body: bytes, count: int) -> Lacking:
-    """
-    Read the answer to an offer.
+    """Read the answer to an offer.
 
     :param body: of the answer
     :param count: of the versions that were offered
@@ -277,8 +266,7 @@ def lacking(body: bytes, count: int) -> Lacking:
 
 
 def results_of(body: bytes, count: int) -> Results:
-    """
-    Read the answer to a pack.
+    """Read the answer to a pack.
 
     :param count: of its shipments
     :raises ValueError: if it is no such answer

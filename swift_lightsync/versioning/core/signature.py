@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Signatures of requests and answers between sites: they prove who sent them, and
-that nobody altered them.
+"""Signatures of requests and answers between sites: they prove who sent them,
+and that nobody altered them.
 
 HMAC-SHA256 with the key that two sites share. A request is ``POST
 /v1/.site-versions``; its body is a head (JSON, see shipping), the data of
@@ -57,8 +56,7 @@ class Claim:
 
     @classmethod
     def parse(cls, text: str) -> 'Claim':
-        """
-        Read the header of a request.
+        """Read the header of a request.
 
         :param text: what ``str`` of a claim gives
         :raises SignatureError: if it is not
@@ -81,8 +79,7 @@ class Claim:
                                    self.nonce, self.mac)
 
     def check_time(self, now: float) -> None:
-        """
-        Refuse a request whose time is too far from now.
+        """Refuse a request whose time is too far from now.
 
         :param now: by our clock, in Unix seconds
         :raises SignatureError: if it is too old or too new
@@ -96,8 +93,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class HeadClaim:
-    """
-    The claims of a request about its head.
+    """The claims of a request about its head.
 
     :param length: bytes
     :param digest: SHA-256, in hexadecimal
@@ -112,8 +108,7 @@ class HeadClaim:
 
     @classmethod
     def parse(cls, text: str, most: int) -> 'HeadClaim':
-        """
-        Read the header of a request.
+        """Read the header of a request.
 
         :param text: what ``str`` of a claim gives
         :param most: bytes that a head may have
@@ -131,8 +126,7 @@ class HeadClaim:
         return '%d %s' % (self.length, self.digest)
 
     def check(self, head: bytes) -> None:
-        """
-        Refuse a head that differs from the signed one.
+        """Refuse a head that differs from the signed one.
 
         :raises SignatureError: if it does
         """
@@ -141,8 +135,7 @@ class HeadClaim:
 
 @dataclass(frozen=True)
 class Signed:
-    """
-    The parts of a request that its header signs.
+    """The parts of a request that its header signs.
 
     :param path: as in the request line, percent-quoted
     :param receiver: the site that it is for
@@ -169,8 +162,7 @@ class Signed:
         return Claim(self.sender, self.time, self.nonce, self.mac(key))
 
     def headers(self, key: bytes) -> Tuple[Dict[str, str], str]:
-        """
-        Sign the request.
+        """Sign the request.
 
         :returns: its headers, including the signature
         """
@@ -181,8 +173,7 @@ class Signed:
 
     def verify(self, keys: Sequence[bytes], claim: Claim,
                now: float) -> bytes:
-        """
-        Refuse a request that the sender has not signed, or not about now.
+        """Refuse a request that the sender has not signed, or not about now.
 
         :param keys: those that the sender may use
         :param claim: what the request says
@@ -195,8 +186,7 @@ class Signed:
         return key
 
     def key_of(self, keys: Sequence[bytes], mac: str) -> bytes:
-        """
-        Find the key that a request was signed with.
+        """Find the key that a request was signed with.
 
         :param keys: those that the sender may use
         :param mac: the signature of the request
@@ -212,8 +202,7 @@ class Signed:
 
 
 def trailer(key: bytes, mac: str, data_digest: str) -> bytes:
-    """
-    Sign the data of a request.
+    """Sign the data of a request.
 
     :param mac: the signature of the request
     :param data_digest: SHA-256 of the data, in hexadecimal
@@ -224,8 +213,7 @@ def trailer(key: bytes, mac: str, data_digest: str) -> bytes:
 
 def check_trailer(key: bytes, mac: str, data_digest: str,
                   found: bytes) -> None:
-    """
-    Refuse data that differs from the signed data; see ``trailer``.
+    """Refuse data that differs from the signed data; see ``trailer``.
 
     :param found: the bytes that follow the data
     :raises SignatureError: if they are not the trailer of this data
@@ -234,8 +222,7 @@ def check_trailer(key: bytes, mac: str, data_digest: str,
 
 
 def answer_mac(key: bytes, mac: str, status: int, body: bytes) -> str:
-    """
-    Sign an answer.
+    """Sign an answer.
 
     :param mac: the signature of the request
     :returns: the signature of the answer
@@ -245,8 +232,7 @@ def answer_mac(key: bytes, mac: str, status: int, body: bytes) -> str:
 
 def check_answer(key: bytes, mac: str, status: int, body: bytes, found: str,
                  site: str) -> None:
-    """
-    Refuse an answer that the site has not signed; see ``answer_mac``.
+    """Refuse an answer that the site has not signed; see ``answer_mac``.
 
     :param found: the signature that the answer has
     :raises SignatureError: if it does not fit
@@ -257,8 +243,7 @@ def check_answer(key: bytes, mac: str, status: int, body: bytes, found: str,
 
 def check(expected: Union[bytes, str], found: Union[bytes, str],
           what: str) -> None:
-    """
-    Compare two signatures.
+    """Compare two signatures.
 
     :param what: names what is signed, for the error
     :raises SignatureError: unless they are the same

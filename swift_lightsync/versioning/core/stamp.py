@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Stamps: hybrid logical times that serve as ids of versions (VERSIONING.md §1
+"""Stamps: hybrid logical times that serve as ids of versions (VERSIONING.md §1
 and §2), and the clock of a site, which makes them from the wall time.
 
 As text they are Swift's internal timestamps, and sort in the same order. The
@@ -33,8 +32,7 @@ _TEXT = re.compile(r'(\d{10})\.(\d{5})(?:_([0-9a-f]{16}))?\Z', re.ASCII)
 
 @dataclass(frozen=True, order=True)
 class Stamp:
-    """
-    A hybrid logical time.
+    """A hybrid logical time.
 
     :param ticks: of 10 µs, since the epoch
     :param offset: decides between equal ticks
@@ -53,8 +51,7 @@ class Stamp:
     @classmethod
     @lru_cache(_REMEMBERED)
     def parse(cls, text: str) -> 'Stamp':
-        """
-        Read a stamp; results are cached, as few stamps are read often.
+        """Read a stamp; results are cached, as few stamps are read often.
 
         :param text: what ``str`` of a stamp gives
         :raises ValueError: if it is not
@@ -99,8 +96,7 @@ class Stamp:
                      (tick.ticks & 0xffffff) << 16 | tick.offset & 0xffff)
 
     def changed(self, tick: 'Stamp') -> 'Stamp':
-        """
-        Return the stamp of the row of a version whose metadata changed.
+        """Return the stamp of the row of a version whose metadata changed.
 
         :param tick: the ``Stamp`` of the change
         :returns: the timestamp of the row of the version with this id: greater
@@ -111,8 +107,7 @@ class Stamp:
         return Stamp(self.ticks, min(offset, OFFSETS - 1))
 
     def change(self, stamp: 'Stamp') -> Optional['Stamp']:
-        """
-        Return when the metadata of a version were changed.
+        """Return when the metadata of a version were changed.
 
         :param stamp: of the row of the version with this id
         :returns: the ``Stamp`` of the change, as given to ``changed``, or None
@@ -140,8 +135,7 @@ class Stamp:
 
 
 def offset_of(rank: int, nonce: int) -> int:
-    """
-    Return the offset of a stamp.
+    """Return the offset of a stamp.
 
     :param rank: of a site, 0 is the preferred one
     :param nonce: below 2^32, another for each stamp
@@ -157,8 +151,7 @@ class ClockAhead(ValueError):
 
 
 class SiteClock:
-    """
-    Makes the stamps of one site.
+    """Makes the stamps of one site.
 
     :param rank: of the site in site_preference
     :param max_skew: seconds that another clock may be ahead of this one
@@ -172,8 +165,7 @@ class SiteClock:
         self._nonce = nonce
 
     def tick(self, now: float, after: Optional[Stamp] = None) -> Stamp:
-        """
-        Make a stamp.
+        """Make a stamp.
 
         :param now: wall time, in seconds
         :param after: what the stamp has to exceed, or None
@@ -184,8 +176,7 @@ class SiteClock:
         return Stamp(ticks, offset_of(self.rank, self._nonce()))
 
     def check(self, stamp: Stamp, now: float) -> None:
-        """
-        Refuse a stamp that no site may have given yet.
+        """Refuse a stamp that no site may have given yet.
 
         :param now: wall time, in seconds
         :raises ClockAhead: if it is too far ahead

@@ -34,8 +34,7 @@ def is_stored(name: str) -> bool:
 
 
 def stored_headers(headers: Iterable[Tuple[str, str]]) -> Headers:
-    """
-    Return those headers of an object that are stored with it.
+    """Return those headers of an object that are stored with it.
 
     :param headers: pairs of a name and a value
     :returns: a tuple of such pairs, the names in lower case
@@ -54,8 +53,7 @@ def _utf8(text: str, what: str) -> int:
 
 
 def check_headers(headers: Headers) -> None:
-    """
-    Refuse headers of another site that no object may be stored with.
+    """Refuse headers of another site that no object may be stored with.
 
     :raises ValueError: if there is one
     """

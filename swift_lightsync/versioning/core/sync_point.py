@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a task does next: the rows of one database that are due, and those of many
-databases in a fair order.
+"""What a task does next: the rows of one database that are due, and those of
+many databases in a fair order.
 
 Accounts, their containers and these containers' databases have their turns one
 after the other, and a database has only so much under way at once: so no row
@@ -39,8 +38,7 @@ MAX_WEIGHT = 128
 
 
 class Work:
-    """
-    An item that is being worked on.
+    """An item that is being worked on.
 
     :param follower: of its database
     :param item: has ``rowid``, ``row`` and ``entry``
@@ -65,8 +63,7 @@ class Work:
         self._end(lambda follower: follower.hold(self.item.rowid))
 
     def put_back(self, until: Optional[float] = None) -> None:
-        """
-        Leave the item as it was: nobody has tried it.
+        """Leave the item as it was: nobody has tried it.
 
         :param until: when it is due again; None: at once
         """
@@ -82,8 +79,7 @@ class Work:
 
 
 class Follower:
-    """
-    Takes a task through the rows of a database.
+    """Takes a task through the rows of a database.
 
     :param task: has ``name``, for the sync point; ``wants``, a function that
         tells whether an item concerns the task, or None: all do; ``site``,
@@ -139,8 +135,7 @@ class Follower:
             self._saved == self.progress.point
 
     def look(self, state: Any, now: float) -> None:
-        """
-        Look for the rows that are due, unless nothing can have changed.
+        """Look for the rows that are due, unless nothing can have changed.
 
         :param state: a value that changes whenever anything is written
         :param now: what is due later is left, Unix time
@@ -197,8 +192,7 @@ class Follower:
             self._saved = self.progress.point
 
     def _note(self, state: Any) -> None:
-        """
-        Look at new rows without working on them, so that the lag is known.
+        """Look at new rows without working on them, so that the lag is known.
         """
         if state is None or state != self._noted:
             for _ in self._rows(self.progress.end):
@@ -206,8 +200,7 @@ class Follower:
             self._noted = state
 
     def _due(self, now: float) -> List[Any]:
-        """
-        Return the items that are due, as many as the queue has room for.
+        """Return the items that are due, as many as the queue has room for.
 
         :returns: a list; items whose turn is this replica's come first
         """
@@ -241,9 +234,8 @@ class Follower:
         return bool(made.site != self._task.site)
 
     def _rows(self, after: int) -> Iterator[Tuple[float, Any]]:
-        """
-        Look at the rows after a ROWID, and yield when they were made and what
-        may be due.
+        """Look at the rows after a ROWID, and yield when they were made and
+        what may be due.
         """
         task, progress = self._task, self.progress
         end = progress.point + WINDOW
@@ -261,9 +253,8 @@ class Follower:
 
 def fair(followers: Iterable[Follower], room: int,
          turns: Dict[str, int]) -> List[Work]:
-    """
-    Take what is due from many databases, in turn: first of the accounts, then
-    of the containers of an account, then of the databases of a container.
+    """Take what is due from many databases, in turn: first of the accounts,
+    then of the containers of an account, then of the databases of a container.
     Whoever had a turn last is the last to have another one.
 
     :param followers: those that are ready

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The messages of the verb VERSION (VERSIONING.md §4): what a proxy or
+"""The messages of the verb VERSION (VERSIONING.md §4): what a proxy or
 propagator asks one replica of a hidden container, and what that answers.
 """
 
@@ -57,8 +56,7 @@ class WireRow(Record):
 
 @dataclass(frozen=True)
 class Page(Record):
-    """
-    A part of all live rows, by name.
+    """A part of all live rows, by name.
 
     :param prefix: of their names
     :param marker: only names after it (before it if ``reverse``)
@@ -78,8 +76,7 @@ class Page(Record):
 
 @dataclass(frozen=True)
 class Request(Record):
-    """
-    What a replica is to do; it does all of it in one transaction.
+    """What a replica is to do; it does all of it in one transaction.
 
     :param object: whose newest version is told; empty: of none
     :param rows: to merge: of two rows of one name the newer stays
@@ -104,8 +101,7 @@ class Request(Record):
 
 @dataclass(frozen=True)
 class Shard(Record):
-    """
-    A shard that has some of the rows that were asked about.
+    """A shard that has some of the rows that were asked about.
 
     :param name: its account and container, joined by a slash
     :param lower: all names of the shard are greater; '' if there is no bound
@@ -118,8 +114,7 @@ class Shard(Record):
 
 @dataclass(frozen=True)
 class Answer(Record):
-    """
-    What a replica has.
+    """What a replica has.
 
     :param before: the newest version of the object before the request's rows,
         if it has some
@@ -144,9 +139,8 @@ class Answer(Record):
 
 
 def encoded(message: Record) -> bytes:
-    """
-    Return the bytes of a request, an answer or a row, without the fields that
-    have their default.
+    """Return the bytes of a request, an answer or a row, without the fields
+    that have their default.
     """
     return json.dumps(message.to_json(brief=True),
                       separators=(',', ':')).encode('ascii')

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Versions, their partial order and how the latest is chosen (Write-Repair and
+"""Versions, their partial order and how the latest is chosen (Write-Repair and
 Read-Repair §3.1 and §3.3; VERSIONING.md §2).
 """
 
@@ -20,8 +19,7 @@ Stamps = Union[Mapping[str, Stamp], Iterable[Tuple[str, Stamp]]]
 
 
 def check_site(name: str) -> str:
-    """
-    Check the name of a site.
+    """Check the name of a site.
 
     :returns: the name
     :raises ValueError: if it is not one that rows and headers can hold
@@ -33,8 +31,7 @@ def check_site(name: str) -> str:
 
 
 class Vector(Tuple[Tuple[str, Stamp], ...]):
-    """
-    A version vector: pairs (site, newest stamp seen of it), sorted by site;
+    """A version vector: pairs (site, newest stamp seen of it), sorted by site;
     immutable. If it does not name a site, nothing of that site has been seen.
     """
 
@@ -44,8 +41,7 @@ class Vector(Tuple[Tuple[str, Stamp], ...]):
     @classmethod
     @lru_cache(_REMEMBERED)
     def parse(cls, text: str) -> 'Vector':
-        """
-        Read a vector.
+        """Read a vector.
 
         :param text: what ``str`` of a vector gives
         :raises ValueError: if it is not
@@ -74,8 +70,7 @@ class Vector(Tuple[Tuple[str, Stamp], ...]):
         return any(name == site and seen >= stamp for name, seen in self)
 
     def joined(self, *others: 'Vector') -> 'Vector':
-        """
-        Return the ``Vector`` that includes all that some vectors include.
+        """Return the ``Vector`` that includes all that some vectors include.
         """
         stamps = dict(self)
         for other in others:
@@ -86,8 +81,7 @@ class Vector(Tuple[Tuple[str, Stamp], ...]):
 
 @dataclass(frozen=True)
 class Version:
-    """
-    One version of an object, apart from its data.
+    """One version of an object, apart from its data.
 
     :param id: its ``Stamp``
     :param site: the name of the site that made it
@@ -102,8 +96,7 @@ class Version:
     @classmethod
     def after(cls, seen: Iterable['Version'], stamp: Stamp, site: str,
               deleted: bool = False) -> 'Version':
-        """
-        Return the version that a site makes now.
+        """Return the version that a site makes now.
 
         :param seen: the versions that the writer has read
         """
@@ -119,8 +112,7 @@ class Version:
 
 
 def frontier(versions: Iterable[Version]) -> List[Version]:
-    """
-    Return the versions that no other version has superseded.
+    """Return the versions that no other version has superseded.
 
     :param versions: of one object, in any order, with repetitions
     :returns: a list of the versions that no other descends from, greatest id

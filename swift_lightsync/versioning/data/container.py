@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A versioned container as one request sees it: its names, its metadata and the
-requests made on its behalf.
+"""A versioned container as one request sees it: its names, its metadata and
+the requests made on its behalf.
 """
 
 from swift.common.http import HTTP_OK
@@ -36,8 +35,7 @@ def sysmeta(name):
 
 
 def version_headers(enabled, mode='', hidden=''):
-    """
-    Return the headers of a container that say what its versions are.
+    """Return the headers of a container that say what its versions are.
 
     :param mode: a text; empty: only whether versions are enabled
     :param hidden: the name of its hidden container
@@ -51,8 +49,7 @@ def version_headers(enabled, mode='', hidden=''):
 
 
 def path_of(account, *names):
-    """
-    Return the path of an account, a container or an object.
+    """Return the path of an account, a container or an object.
 
     :param names: of a container and perhaps an object; text
     :returns: a path as WSGI has it
@@ -61,8 +58,7 @@ def path_of(account, *names):
 
 
 def authorize(req, acl):
-    """
-    Refuse a request that the client may not make.
+    """Refuse a request that the client may not make.
 
     :param acl: of the user's container; None if only owners may
     :raises HTTPException: if the request is denied
@@ -75,8 +71,7 @@ def authorize(req, acl):
 
 
 def internal(environ, method, path, headers=(), query='', rows=True):
-    """
-    Return a ``Request`` of our own; it needs no authorization.
+    """Return a ``Request`` of our own; it needs no authorization.
 
     :param environ: of the request that it is made for
     :param rows: whether object-servers write rows
@@ -90,10 +85,9 @@ def internal(environ, method, path, headers=(), query='', rows=True):
 
 
 def info_of(environ, app, account, container):
-    """
-    Return what ``get_container_info`` says of a user's container itself: that
-    would look the hidden one up, too, for its bytes. What other filters have
-    asked in this request is not copied once more.
+    """Return what ``get_container_info`` says of a user's container itself:
+    that would look the hidden one up, too, for its bytes. What other filters
+    have asked in this request is not copied once more.
 
     :param environ: its path is of the container or an object
     :returns: a dict
@@ -121,8 +115,7 @@ def send_internal(app, req, method, path, headers=()):
 
 
 class VersionedContainer:
-    """
-    A user's container and the hidden container of its versions.
+    """A user's container and the hidden container of its versions.
 
     :param app: the next app of the pipeline
     :param account: text
@@ -190,9 +183,8 @@ class VersionedContainer:
         return path_of(self.account, self.name, obj)
 
     def forward(self, req, path, stamp=None, rows=False):
-        """
-        Return a copy of a client's request that goes to where the data is. It
-        is authorized already, and its answer has no CORS headers yet.
+        """Return a copy of a client's request that goes to where the data is.
+        It is authorized already, and its answer has no CORS headers yet.
 
         :param path: as WSGI has it
         :param stamp: a ``Stamp`` for the object's timestamp
@@ -217,9 +209,8 @@ class VersionedContainer:
         return sent
 
     def infocache(self, environ):
-        """
-        Return a cache that describes the hidden container like the user's, so
-        that a request does not look it up.
+        """Return a cache that describes the hidden container like the user's,
+        so that a request does not look it up.
         """
         return dict(environ.get('swift.infocache', {}), **{
             get_cache_key(self.account, self.hidden):
@@ -232,8 +223,7 @@ class VersionedContainer:
             swift_source=SOURCE)
 
     def head(self, req, path):
-        """
-        Return the headers of an object or a container.
+        """Return the headers of an object or a container.
 
         :returns: the headers, or None if it is not there
         :raises HTTPException: if nobody can tell

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The data of versions: stores what a client sends as an object in the hidden
+"""The data of versions: stores what a client sends as an object in the hidden
 container, and makes the ``Entry`` that describes it. An object that is older
 than its container's versioning becomes a null version with its own timestamp.
 
@@ -54,8 +53,7 @@ _NO_CONTAINER = (b'The versions container does not exist. You may want to '
 
 
 def hide_expiry(req):
-    """
-    Move the expiry time that a client sends to our own header.
+    """Move the expiry time that a client sends to our own header.
 
     :raises HTTPBadRequest: if the time is not in the future
     """
@@ -70,16 +68,14 @@ def _hide(req):
 
 
 def show_expiry(resp):
-    """
-    Move the expiry time back to Swift's header, for the client that reads.
+    """Move the expiry time back to Swift's header, for the client that reads.
     """
     if DELETE_AT in resp.headers:
         resp.headers[_CLIENTS_DELETE_AT] = resp.headers.pop(DELETE_AT)
 
 
 def has_expired(resp, now):
-    """
-    Check whether an object has reached its expiry time.
+    """Check whether an object has reached its expiry time.
 
     :param resp: the answer to a GET or HEAD, before ``show_expiry``
     :param now: in seconds
@@ -89,9 +85,8 @@ def has_expired(resp, now):
 
 
 def guess_content_type(req, path):
-    """
-    Guess the content type from the object's name. The proxy would do so, but
-    does not see that name.
+    """Guess the content type from the object's name. The proxy would do so,
+    but does not see that name.
     """
     detect = config_true_value(req.headers.pop('X-Detect-Content-Type', ''))
     if detect or not req.headers.get('Content-Type'):
@@ -100,8 +95,7 @@ def guess_content_type(req, path):
 
 
 def check(req, resp):
-    """
-    Turn the failure of a request of ours into the answer for the client.
+    """Turn the failure of a request of ours into the answer for the client.
 
     :raises HTTPException: the answer, if the request failed
     """
@@ -119,8 +113,7 @@ def check(req, resp):
 
 
 def put_from_client(versioned, req, version, obj, null=False):
-    """
-    Store the data that a client sends as a new version.
+    """Store the data that a client sends as a new version.
 
     :param versioned: a ``VersionedContainer``
     :param version: its ``Version``
@@ -146,8 +139,7 @@ def put_from_client(versioned, req, version, obj, null=False):
 
 
 def _watch_footers(sent):
-    """
-    Record the footers that filters on our left add to a request.
+    """Record the footers that filters on our left add to a request.
 
     :returns: a dict, filled once the body has been read
     """
@@ -162,8 +154,7 @@ def _watch_footers(sent):
 
 
 def open_data(app, req, path):
-    """
-    Return the newest data of an object, as a ``Response``; pass it to
+    """Return the newest data of an object, as a ``Response``; pass it to
     ``store_copy``.
     """
     return internal(req.environ, 'GET', path,
@@ -171,8 +162,7 @@ def open_data(app, req, path):
 
 
 def store_copy(app, req, source, path, entry):
-    """
-    Store the data of one object as that of a version.
+    """Store the data of one object as that of a version.
 
     :param source: what ``open_data`` gave; closed afterwards
     :param path: of the data, as WSGI has it
@@ -199,8 +189,7 @@ def store_copy(app, req, source, path, entry):
 
 
 def delete_data(app, req, path, stamp, rows=False):
-    """
-    Delete the data of a version.
+    """Delete the data of a version.
 
     :param stamp: of the deletion
     :returns: whether it was there
@@ -220,8 +209,7 @@ def delete_marker(obj, version, null=False):
 
 
 def null_version(obj, headers, site):
-    """
-    Return the ``Entry`` of an object that a GET has answered with.
+    """Return the ``Entry`` of an object that a GET has answered with.
 
     :param obj: the object's name, text
     :param headers: of the answer

@@ -39,8 +39,7 @@ SMALL = 1 << 20
 
 
 class ObjectWrites:
-    """
-    Writes to one object, on behalf of one request.
+    """Writes to one object, on behalf of one request.
 
     :param versioned: the ``VersionedContainer``
     :param obj: the object's name, text
@@ -55,8 +54,7 @@ class ObjectWrites:
         self._follows = False
 
     def check_quota(self):
-        """
-        Refuse one more object than Swift's container_quotas allows, which
+        """Refuse one more object than Swift's container_quotas allows, which
         counts only those of the user's container itself.
 
         :raises HTTPRequestEntityTooLarge: if there are as many already
@@ -70,8 +68,7 @@ class ObjectWrites:
                                                 request=self.req)
 
     def begin(self, null=False):
-        """
-        Return the ``Version`` of a PUT. If it were written once more, after
+        """Return the ``Version`` of a PUT. If it were written once more, after
         a greater head, a large one would cost much, and a null one might be
         overwritten between: these read the head first.
 
@@ -83,8 +80,7 @@ class ObjectWrites:
         return self.versioned.strategy.new_version()
 
     def after(self, latest, deleted=False):
-        """
-        Return the ``Version`` of an update that need not be written again.
+        """Return the ``Version`` of an update that need not be written again.
 
         :param latest: the latest ``Entry``, which was just read, or None
         """
@@ -92,8 +88,7 @@ class ObjectWrites:
         return self.versioned.strategy.new_version(deleted, latest)
 
     def commit(self, entry):
-        """
-        Make a version durable, and delete the data of those it replaces.
+        """Make a version durable, and delete the data of those it replaces.
 
         :returns: what the strategy's ``commit`` returned
         """
@@ -104,8 +99,7 @@ class ObjectWrites:
         return committed
 
     def commit_marker(self, null):
-        """
-        Make a delete marker the latest version.
+        """Make a delete marker the latest version.
 
         :param null: whether it is a null version
         :returns: what the strategy's ``commit`` returned
@@ -117,8 +111,7 @@ class ObjectWrites:
         return self.commit(delete_marker(self.obj, version, null))
 
     def copy(self, path, entry):
-        """
-        Store the newest data of an object as that of a version.
+        """Store the newest data of an object as that of a version.
 
         :param path: of the object, as WSGI has it
         :returns: the answer
@@ -128,8 +121,7 @@ class ObjectWrites:
                            entry)
 
     def _store_again(self, old, new):
-        """
-        Store the data of a version under another id, too.
+        """Store the data of a version under another id, too.
 
         :raises HTTPException: if that was not done
         """
@@ -148,8 +140,7 @@ class ObjectWrites:
                           self.versioned.data_path(entry), entry)
 
     def delete_data(self, entry):
-        """
-        Delete the data of a version; delete markers have none.
+        """Delete the data of a version; delete markers have none.
 
         :raises HTTPException: if it may still be there
         """
@@ -180,8 +171,7 @@ class ObjectWrites:
             self.adopt()
 
     def adopt(self):
-        """
-        Make a null version of the object of the user's container itself.
+        """Make a null version of the object of the user's container itself.
 
         :returns: its ``Entry``, or None if there is no such object
         :raises HTTPException: if it may not have been adopted

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-GET of an account: adds what a hidden container holds to the user's container
-beside it. Clients never see the names of hidden containers.
+"""GET of an account: adds what a hidden container holds to the user's
+container beside it. Clients never see the names of hidden containers.
 """
 
 import json
@@ -45,8 +44,7 @@ def _listed_name(item: Dict[str, Any]) -> str:
 
 
 def merged(listing, hidden, reverse, limit):
-    """
-    Add what hidden containers hold to a listing of containers.
+    """Add what hidden containers hold to a listing of containers.
 
     :param listing: of containers, a list of dicts
     :param hidden: of hidden containers, the same
@@ -68,8 +66,7 @@ def merged(listing, hidden, reverse, limit):
 
 
 def respond(app, account, req):
-    """
-    Answer a request to an account; a GET tells what versions there are.
+    """Answer a request to an account; a GET tells what versions there are.
 
     :param app: the next app of the pipeline
     :param account: text

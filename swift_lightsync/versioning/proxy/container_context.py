@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Requests to a container: its versions are enabled or suspended, and kept for so
-long.
+"""Requests to a container: its versions are enabled or suspended, and kept for
+so long.
 """
 
 from swift.common.constraints import MAX_CONTAINER_NAME_LENGTH
@@ -53,8 +52,7 @@ def _has_metadata(req):
 
 
 class ContainerContext:
-    """
-    Answers a request to a container.
+    """Answers a request to a container.
 
     :param versioned: the ``VersionedContainer``
     :param options: ``FilterOptions``
@@ -70,9 +68,8 @@ class ContainerContext:
         self.recorded = recorded
 
     def respond(self, req):
-        """
-        Answer a request: enable or suspend versioning, delete, list, or pass
-        on.
+        """Answer a request: enable or suspend versioning, delete, list, or
+        pass on.
 
         :returns: a ``Response``
         :raises HTTPException: if the request is refused
@@ -120,9 +117,8 @@ class ContainerContext:
         return resp
 
     def _check_clock(self, req, strategy, made):
-        """
-        Raise ClockRefused before Swift takes what could not be recorded, and
-        what nobody could change until the time that a wrong clock says.
+        """Raise ClockRefused before Swift takes what could not be recorded,
+        and what nobody could change until the time that a wrong clock says.
         """
         try:
             strategy.checked()
@@ -142,8 +138,7 @@ class ContainerContext:
         return self.versioned.mode or self.options.mode
 
     def _store_lifecycle(self, req, strategy):
-        """
-        Store how long noncurrent versions are kept.
+        """Store how long noncurrent versions are kept.
 
         :raises HTTPBadRequest: if it cannot be kept so
         """
@@ -180,8 +175,7 @@ class ContainerContext:
                 'as source of container syncing.', request=req)
 
     def _make_hidden(self, req):
-        """
-        Make the hidden container.
+        """Make the hidden container.
 
         :returns: (whether it is new, the index of its storage policy)
         """
@@ -199,8 +193,7 @@ class ContainerContext:
         return resp.status_int == 201, int(resp.headers[_POLICY])
 
     def _enabled_strategy(self, req, made, policy):
-        """
-        Return the strategy of a container whose hidden one is there.
+        """Return the strategy of a container whose hidden one is there.
 
         :raises HTTPServiceUnavailable: if its container servers are Swift's
         """

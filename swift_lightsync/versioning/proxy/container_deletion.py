@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-DELETE of a container that has, or had, versions.
+"""DELETE of a container that has, or had, versions.
 
 Where the site has peers, the life record of the container (VERSIONING.md §5)
 says that it is deleted, and the hidden container outlives the user's: it has
@@ -37,8 +36,7 @@ def _conflict(req):
 
 
 class ContainerDeletion:
-    """
-    Deletes a container that has no versions left.
+    """Deletes a container that has no versions left.
 
     :param versioned: the ``VersionedContainer``
     """
@@ -47,8 +45,7 @@ class ContainerDeletion:
         self.versioned = versioned
 
     def respond(self, req):
-        """
-        Answer a DELETE of the container.
+        """Answer a DELETE of the container.
 
         :returns: a ``Response``
         :raises HTTPConflict: if it has versions or objects
@@ -71,8 +68,7 @@ class ContainerDeletion:
 
     @staticmethod
     def _purge_hidden(req, strategy):
-        """
-        Purge the null delete markers that nothing lies below. Swift lists
+        """Purge the null delete markers that nothing lies below. Swift lists
         none, so that its clients would not know what is left.
 
         :raises HTTPConflict: if there are other versions, or too many markers
@@ -94,8 +90,7 @@ class ContainerDeletion:
         return resp
 
     def _delete_both(self, req):
-        """
-        Delete a container that no other site has. The hidden container goes
+        """Delete a container that no other site has. The hidden container goes
         first: a version that comes meanwhile then keeps both.
         """
         status = self._send(req, 'DELETE', self.versioned.hidden_path)

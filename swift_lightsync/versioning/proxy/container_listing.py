@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-GET and HEAD of a container that is, or might be, versioned.
+"""GET and HEAD of a container that is, or might be, versioned.
 
 Its objects are those of the hidden container and, of those that are older than
 versioning, what the user's container still has itself.
@@ -53,8 +52,7 @@ def text_params(req):
 
 
 def is_hidden(entry, req):
-    """
-    Check whether versions are listed without an entry: of S3 a null delete
+    """Check whether versions are listed without an entry: of S3 a null delete
     marker is a version, of Swift it is not.
     """
     return entry.null and entry.version.deleted and \
@@ -62,8 +60,7 @@ def is_hidden(entry, req):
 
 
 class ContainerListing:
-    """
-    Answers a GET or HEAD of a container.
+    """Answers a GET or HEAD of a container.
 
     :param versioned: the ``VersionedContainer``
     """
@@ -72,8 +69,7 @@ class ContainerListing:
         self.versioned = versioned
 
     def respond(self, req):
-        """
-        Answer a GET or HEAD; versions are counted, and listed if asked for.
+        """Answer a GET or HEAD; versions are counted, and listed if asked for.
 
         :returns: a ``Response``
         """
@@ -129,8 +125,7 @@ class ContainerListing:
             item for item in own if 'subdir' in item or item['name'] in names])
 
     def _from_heads(self, page, names):
-        """
-        List the latest of each object, of the rows of versions.
+        """List the latest of each object, of the rows of versions.
 
         :param names: of other objects; those that are deleted are removed
         """
@@ -226,8 +221,7 @@ class ContainerListing:
             req, page.marker, wanted))
 
     def _marked(self, req, obj, wanted):
-        """
-        Return the ``Stamp`` of the version that a ``version_marker`` names.
+        """Return the ``Stamp`` of the version that a ``version_marker`` names.
         """
         if wanted == NULL:
             _, nulls = self.versioned.strategy.nulls(obj)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A cache in memcache: which version of an object is the latest (VERSIONING.md
+"""A cache in memcache: which version of an object is the latest (VERSIONING.md
 §4).
 
 The cache works as a hint or as the truth. As a hint, it lets a read ask for
@@ -26,8 +25,7 @@ from swift_lightsync.versioning.core.version import Vector, Version
 
 @dataclass(frozen=True)
 class Hint:
-    """
-    What memcache knows about an object.
+    """What memcache knows about an object.
 
     :param known: whether memcache names the latest version
     :param entry: its ``Entry``, with only the fields that find its data, or
@@ -41,8 +39,7 @@ class Hint:
     generation: Optional[int] = None
 
     def is_right(self, entry):
-        """
-        Check whether the hint names the version that the rows name.
+        """Check whether the hint names the version that the rows name.
 
         :param entry: the latest ``Entry`` according to the rows
         """
@@ -54,8 +51,7 @@ NO_HINT = Hint()
 
 
 class LatestCache:
-    """
-    Remembers the latest versions of one container's objects in memcache.
+    """Remembers the latest versions of one container's objects in memcache.
 
     :param memcache: a ``MemcacheRing``, or None
     :param account: text
@@ -72,8 +68,7 @@ class LatestCache:
         self.sure_seconds = sure_seconds
 
     def hint(self, obj):
-        """
-        Look an object up.
+        """Look an object up.
 
         :param obj: the object's name, text
         :returns: a ``Hint``; pass it to ``keep`` with the entry that is read
@@ -100,8 +95,7 @@ class LatestCache:
             else NO_HINT
 
     def keep(self, obj, entry, hint=NO_HINT):
-        """
-        Store the latest version of an object.
+        """Store the latest version of an object.
 
         :param entry: the latest ``Entry`` or None: with a hint, as the rows
             told after the hint was read; without one, as just written
@@ -115,9 +109,8 @@ class LatestCache:
             time=max(self.hint_seconds, self.sure_seconds))
 
     def forget(self, obj):
-        """
-        Make everything that was read before untrusted. To be called after each
-        write, before it is acknowledged.
+        """Make everything that was read before untrusted. To be called after
+        each write, before it is acknowledged.
         """
         if self.memcache is not None and self.sure_seconds:
             self._new_generation(self.memcache, obj)
@@ -132,8 +125,7 @@ class LatestCache:
         return next((int(each) for each in generation if each), None), stored
 
     def _new_generation(self, memcache, obj):
-        """
-        Return a generation never used before, or None if memcache is down.
+        """Return a generation never used before, or None if memcache is down.
         """
         try:
             # If memcache has none, the step becomes the value: hence the time.

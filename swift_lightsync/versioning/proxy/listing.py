@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Listings as clients see them: pages with prefix, delimiter, markers, limit and
-reverse order, of a strategy's entries, of listing rows, and of objects that
-are older than versioning.
+"""Listings as clients see them: pages with prefix, delimiter, markers, limit
+and reverse order, of a strategy's entries, of listing rows, and of objects
+that are older than versioning.
 """
 
 from dataclasses import dataclass, replace
@@ -22,8 +21,7 @@ from swift_lightsync.versioning.core.version import frontier
 
 @dataclass(frozen=True)
 class Page:
-    """
-    The part of a listing that a client asks for; all names are text.
+    """The part of a listing that a client asks for; all names are text.
 
     :param version_marker: a ``Stamp``, of a version of ``marker``
     :param subdirs: whether the subdirs that ``delimiter`` makes are listed
@@ -39,8 +37,7 @@ class Page:
 
     @classmethod
     def of(cls, params, limit):
-        """
-        Make the page that a request asks for.
+        """Make the page that a request asks for.
 
         :param params: of a request, text, without the version_marker
         """
@@ -84,8 +81,7 @@ class Page:
 
 
 def listed(page, fetch, hides=lambda entry: False):
-    """
-    List entries and subdirs.
+    """List entries and subdirs.
 
     :param page: a ``Page``
     :param fetch: a function of a page that returns as many ``Entry`` as its
@@ -131,8 +127,7 @@ def _last_modified(stamp):
 
 
 def row_item(item, link):
-    """
-    Make the item that clients see from one of a listing of listing rows.
+    """Make the item that clients see from one of a listing of listing rows.
 
     :param item: a dict
     :param link: a function of a name and an id that returns the path of a
@@ -163,8 +158,7 @@ def _links(path):
 
 
 def version_items(page, items, hidden, name_of, siblings):
-    """
-    Make the items of a listing of versions.
+    """Make the items of a listing of versions.
 
     :param page: a ``Page``
     :param items: the result of ``listed``
@@ -203,8 +197,7 @@ def _marked(stamp, latest, siblings):
 
 
 def old_versions(own, items):
-    """
-    Make items of a listing of versions from objects older than versioning.
+    """Make items of a listing of versions from objects older than versioning.
     One that has a null version is being adopted.
 
     :param own: items of the user's container itself
@@ -219,8 +212,7 @@ def old_versions(own, items):
 
 
 def merged(page, *listings):
-    """
-    Merge listings of one page.
+    """Merge listings of one page.
 
     :param listings: lists of dicts; of equal names the first one's is first
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The filter ``egg:swift-lightsync#versioning``: Swift's object versioning
+"""The filter ``egg:swift-lightsync#versioning``: Swift's object versioning
 API, on Write-Repair and Read-Repair (VERSIONING.md).
 
 It stands right of symlink, slo and dlo, whose objects it keeps versions of,
@@ -59,8 +58,7 @@ SYMLINK = 'SYM'
 
 
 class Versioning:
-    """
-    The filter: answers requests to versioned containers and their objects.
+    """The filter: answers requests to versioned containers and their objects.
 
     :param app: the next app of the pipeline
     :param conf: a dict: options of ``FilterOptions``
@@ -169,8 +167,7 @@ class Versioning:
         parse_id(req, wanted)
 
     def _check_proxy(self):
-        """
-        Raise HTTPException if this proxy would write rows along with data.
+        """Raise HTTPException if this proxy would write rows along with data.
         """
         proxy = self._pipeline_final_app
         if not isinstance(proxy, Application):
@@ -181,8 +178,7 @@ class Versioning:
             raise HTTPInternalServerError(reason)
 
     def versioned(self, environ, account, container):
-        """
-        Return a container with what Swift knows about its versions.
+        """Return a container with what Swift knows about its versions.
 
         :param environ: its path may be of another container or an object
         :returns: a ``VersionedContainer``

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Requests to an object, which concern its latest version: PUT, POST, DELETE, GET
-and HEAD (VERSIONING.md §4).
+"""Requests to an object, which concern its latest version: PUT, POST, DELETE,
+GET and HEAD (VERSIONING.md §4).
 
 An object of the user's container itself is older than versioning. Reads get it
 there; a write first makes a null version of it.
@@ -68,8 +67,7 @@ def version_id(entry):
 
 
 class ObjectContext:
-    """
-    Answers a request to an object.
+    """Answers a request to an object.
 
     :param versioned: the ``VersionedContainer``
     :param obj: the object's name, text
@@ -105,8 +103,7 @@ class ObjectContext:
 
     @cors_validation
     def respond(self, req):
-        """
-        Answer a client's request.
+        """Answer a client's request.
 
         :param req: the client's ``Request``
         :returns: a ``Response``
@@ -118,9 +115,8 @@ class ObjectContext:
         return getattr(self, self.VERBS[req.method])(req)
 
     def without_versions(self, req):
-        """
-        Answer a request to an object whose name is too long for versions: one
-        that is older than versioning, and stays what it is.
+        """Answer a request to an object whose name is too long for versions:
+        one that is older than versioning, and stays what it is.
         """
         if req.method == 'PUT':
             self.authorize(req)
@@ -134,8 +130,7 @@ class ObjectContext:
         authorize(req, self.versioned.info.get(acl))
 
     def read(self, req, entry):
-        """
-        Read the data of a version.
+        """Read the data of a version.
 
         :param entry: its ``Entry``, or None for the object of the user's
             container itself
@@ -166,8 +161,7 @@ class ObjectContext:
         return resp
 
     def _read(self, req, find, entry, resp=None):
-        """
-        Read a version. Where its data has gone the version has, too, since
+        """Read a version. Where its data has gone the version has, too, since
         the rows were read, or is adopted: they are read once more.
 
         :param find: a function that reads the rows, and returns the ``Entry``
@@ -196,11 +190,10 @@ class ObjectContext:
                                headers=self._siblings(req, entry))
 
     def _latest_to_read(self, req):
-        """
-        Find the latest version, and perhaps read its data on the way. The
+        """Find the latest version, and perhaps read its data on the way. The
         rows are asked first, unless memcache may be trusted, and meanwhile
-        memcache, and then for the data that it names. The answer is what
-        the rows say.
+        memcache, and then for the data that it names. The answer is what the
+        rows say.
 
         :returns: (the latest ``Entry`` or None, the response with its data or
             None if nobody has asked for it yet)
@@ -293,8 +286,7 @@ class ObjectContext:
         return self.hide(req, not self.versioned.enabled)
 
     def hide(self, req, null):
-        """
-        Make a delete marker the latest version.
+        """Make a delete marker the latest version.
 
         :param null: whether it is a null version
         :returns: a ``Response``

@@ -45,8 +45,7 @@ GRAMMAR = {
 
 @dataclass(frozen=True)
 class Rule:
-    """
-    The rule of a bucket.
+    """The rule of a bucket.
 
     :param id: its name
     :param enabled: whether versions are removed by it
@@ -135,8 +134,7 @@ def _parse_rule(rule):
 
 
 def parse(xml):
-    """
-    Return the rule of a document.
+    """Return the rule of a document.
 
     :raises ErrorResponse: what S3 answers if the document is wrong;
         S3NotImplemented if S3 would take it

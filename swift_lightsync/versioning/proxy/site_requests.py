@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Requests that the receiver of other sites' versions makes through the filter
+"""Requests that the receiver of other sites' versions makes through the filter
 (VERSIONING.md §5): for strategies, and for data in the hidden container.
 """
 
@@ -23,8 +22,7 @@ from swift_lightsync.versioning.strategies.strategy import Mode
 
 
 class SiteContainer:
-    """
-    A versioned container, as another site writes to it.
+    """A versioned container, as another site writes to it.
 
     :param filter: the ``Versioning`` filter
     :param env: of the other site's request
@@ -52,8 +50,7 @@ class SiteContainer:
         return self.change('HEAD').headers
 
     def change(self, method, headers=()):
-        """
-        Send a request to the user's container itself.
+        """Send a request to the user's container itself.
 
         :returns: a ``Response``, drained
         """
@@ -63,8 +60,7 @@ class SiteContainer:
         return self._answer(sent)
 
     def put_data(self, entry, body, headers):
-        """
-        Store the data of a version, under its name.
+        """Store the data of a version, under its name.
 
         :param body: file-like; its exceptions pass through
         :returns: a ``Response``, drained
@@ -76,8 +72,7 @@ class SiteContainer:
         return self._answer(sent)
 
     def post_data(self, name, changed, headers):
-        """
-        Replace the metadata of a version.
+        """Replace the metadata of a version.
 
         :param name: of its data
         :param changed: ``Stamp`` of the metadata
@@ -86,8 +81,7 @@ class SiteContainer:
         return self._answer(self._request('POST', name, changed, headers))
 
     def delete_data(self, name, after):
-        """
-        Delete the data of a version; return whether it was there.
+        """Delete the data of a version; return whether it was there.
 
         :param after: a ``Stamp`` that the data is not newer than
         """
@@ -114,8 +108,7 @@ class SiteContainer:
 
 
 class SiteRequests:
-    """
-    Gives the receiver access to containers.
+    """Gives the receiver access to containers.
 
     :param filter: the ``Versioning`` filter
     """
@@ -124,8 +117,7 @@ class SiteRequests:
         self.filter = filter
 
     def open(self, env, account, container, create=None):
-        """
-        Return a container.
+        """Return a container.
 
         :param create: the name of a storage policy, to make it with that if
             it is missing, and to enable versions; empty: with the default
@@ -147,9 +139,8 @@ class SiteRequests:
                                           strategy)
 
     def _strategy_of_hidden(self, env, versioned):
-        """
-        Return the strategy of a container that was deleted, or None if nothing
-        is left of it.
+        """Return the strategy of a container that was deleted, or None if
+        nothing is left of it.
         """
         info = versioned.hidden_info(env)
         if not is_success(info['status']):
@@ -163,8 +154,7 @@ class SiteRequests:
         return self.filter.versioned(req.environ, account, container)
 
     def _create(self, env, versioned, policy):
-        """
-        Make the container, or enable its versions.
+        """Make the container, or enable its versions.
 
         :raises HTTPException: if that is refused
         """

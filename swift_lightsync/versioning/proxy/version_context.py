@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Requests to one version of an object, ``?version-id=``: GET, HEAD, DELETE
-(a purge) and PUT (its data becomes a new version, the latest).
+"""Requests to one version of an object, ``?version-id=``: GET, HEAD, DELETE (a
+purge) and PUT (its data becomes a new version, the latest).
 """
 
 from dataclasses import replace
@@ -35,8 +34,7 @@ _OF_VERSION = (304, 412, 416)
 
 
 def parse_id(req, text):
-    """
-    Read the id of a version.
+    """Read the id of a version.
 
     :param text: what a client calls a version, but not ``null``
     :returns: a ``Stamp``
@@ -49,8 +47,7 @@ def parse_id(req, text):
 
 
 class VersionContext(ObjectContext):
-    """
-    Answers a request to one version of an object.
+    """Answers a request to one version of an object.
 
     :param wanted: the value of ``version-id``
     """
@@ -65,8 +62,7 @@ class VersionContext(ObjectContext):
         return super().without_versions(req)
 
     def _entry(self, req, stamp):
-        """
-        Return the ``Entry`` of a version, unless it is purged or unknown.
+        """Return the ``Entry`` of a version, unless it is purged or unknown.
         """
         entry = self.strategy.get(self.obj, stamp)
         if entry is None or entry.purged:
@@ -76,8 +72,7 @@ class VersionContext(ObjectContext):
         return entry
 
     def _null(self, req):
-        """
-        Return the ``Entry`` of the null version, or None.
+        """Return the ``Entry`` of the null version, or None.
 
         :raises HTTPException: if it is an old version, and not the client's
         """
@@ -143,8 +138,7 @@ class VersionContext(ObjectContext):
                 if entry.version.deleted else {})})
 
     def _delete_null(self, req):
-        """
-        Purge the null version. If there is none, hide the object, like a
+        """Purge the null version. If there is none, hide the object, like a
         deletion while versioning is suspended: Swift does the same, since its
         null version is the link to the latest.
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Connections to container servers that are kept between requests, and as much
+"""Connections to container servers that are kept between requests, and as much
 of HTTP as the verb VERSION needs.
 
 1. A connection has one request at a time. It is kept only if its answer has
@@ -40,8 +39,7 @@ class Stale(OSError):
 
 
 class Exchange:
-    """
-    A request and its answer, on a connection of its own.
+    """A request and its answer, on a connection of its own.
 
     :param socket: connected
     :param is_kept: whether it was used before
@@ -56,8 +54,7 @@ class Exchange:
         self._received = bytearray()
 
     def send(self, data: bytes) -> None:
-        """
-        Send the request, head and body.
+        """Send the request, head and body.
 
         :raises OSError: if the connection broke
         """
@@ -67,8 +64,7 @@ class Exchange:
             raise self._broken(err) from err
 
     def receive(self, most: int) -> Tuple[int, bytes]:
-        """
-        Wait for the answer. Who was interrupted may call this again.
+        """Wait for the answer. Who was interrupted may call this again.
 
         :param most: bytes that its body may have
         :returns: (status, body)
@@ -111,8 +107,7 @@ class Exchange:
 
 
 def parsed_head(head: bytes) -> Tuple[int, int, bool]:
-    """
-    Read the head of an answer.
+    """Read the head of an answer.
 
     :returns: (status, length of the body, whether the server keeps the
         connection)
@@ -134,8 +129,7 @@ def parsed_head(head: bytes) -> Tuple[int, int, bool]:
 
 def request_of(address: _Address, method: str, path: str,
                headers: Mapping[str, str], body: bytes) -> bytes:
-    """
-    Return the bytes of a request.
+    """Return the bytes of a request.
 
     :param path: unquoted text
     :param headers: without ends of lines
@@ -156,8 +150,7 @@ class Connections:
             defaultdict(list)
 
     def idle(self, address: _Address) -> Optional[Exchange]:
-        """
-        Return a kept connection, if there is a quiet one.
+        """Return a kept connection, if there is a quiet one.
 
         :param address: (ip, port)
         """
@@ -175,8 +168,7 @@ class Connections:
         return None
 
     def open(self, address: _Address) -> Exchange:
-        """
-        Make a connection.
+        """Make a connection.
 
         :param address: (ip, port)
         :raises OSError: if there is none

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Sends requests of the verb VERSION to the replicas of a container: to one of
+"""Sends requests of the verb VERSION to the replicas of a container: to one of
 them, to a majority, or to all (VERSIONING.md §4).
 """
 
@@ -48,8 +47,7 @@ RETRY_AFTER = (1, 10)
 
 
 class Replicas:
-    """
-    The replicas of all containers.
+    """The replicas of all containers.
 
     :param app: has ``container_ring``, ``conn_timeout``, ``node_timeout``
         (seconds) and, in a proxy, ``error_limiter``
@@ -67,8 +65,7 @@ class Replicas:
             'X-Trans-Id': trans_id or '-'}
 
     def begin(self, place, request, first: Sequence[int] = ()):
-        """
-        Ask a majority, and another replica for each that fails or is slow.
+        """Ask a majority, and another replica for each that fails or is slow.
 
         :param place: (account, container)
         :param request: a ``verb.Request`` that writes nothing but what mends
@@ -78,9 +75,8 @@ class Replicas:
         return Asked(self, place, request, first)
 
     def tell(self, place, request, again):
-        """
-        Ask all replicas, until a majority has done what they are asked. Those
-        that have not are asked again later, in the background.
+        """Ask all replicas, until a majority has done what they are asked.
+        Those that have not are asked again later, in the background.
 
         :param again: the ``verb.Request`` that they are asked then
         :returns: the good replies
@@ -110,8 +106,7 @@ class Replicas:
         raise unavailable(place, replies, needed)
 
     def one(self, place, request, node=None):
-        """
-        Return the ``verb.Answer`` of a node, or of the first replica that
+        """Return the ``verb.Answer`` of a node, or of the first replica that
         gives one; None if there is none.
         """
         part, nodes = self.ring.get_nodes(*place)
@@ -121,8 +116,7 @@ class Replicas:
         return next((each.answer for each in replies if each.good), None)
 
     def check_verb(self, place):
-        """
-        Check that all replicas of a container are on servers with the verb.
+        """Check that all replicas of a container are on servers with the verb.
 
         :raises VerbMissing: if one says that it does not have it
         """
@@ -158,8 +152,7 @@ class Replicas:
                 return
 
     def request(self, node, part, place, body, exchange=None, again=True):
-        """
-        Return the ``Reply`` of one node; a node's error is one, too.
+        """Return the ``Reply`` of one node; a node's error is one, too.
 
         :param exchange: that has sent the request already, if one has
         :param again: whether it may be sent once more, where the server has
@@ -184,8 +177,7 @@ class Replicas:
         return reply
 
     def sent(self, node, part, place, body, kept=None):
-        """
-        Send a request; return the ``Exchange``, or None if none is kept.
+        """Send a request; return the ``Exchange``, or None if none is kept.
 
         :param kept: whether on a kept connection, not a new one; None: on any
         """
@@ -213,9 +205,8 @@ class Replicas:
 
 
 class Asked:
-    """
-    A request to a majority, under way. What kept connections take is sent at
-    once, and answered without another thread.
+    """A request to a majority, under way. What kept connections take is sent
+    at once, and answered without another thread.
 
     :param replicas: ``Replicas``
     """
@@ -254,8 +245,7 @@ class Asked:
         self._pending += 1
 
     def replies(self):
-        """
-        Wait for the answers; to be called once.
+        """Wait for the answers; to be called once.
 
         :returns: the good replies, as many as a majority
         :raises RowsUnavailable: if too few replicas answered

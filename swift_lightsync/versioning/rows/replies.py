@@ -25,8 +25,7 @@ class Refusal(Record):
 
 @dataclass(frozen=True)
 class Reply:
-    """
-    What came of a request to one replica.
+    """What came of a request to one replica.
 
     :param node: the node's dict from the ring
     :param status: of HTTP, or ``NO_ANSWER``
@@ -45,8 +44,7 @@ class Reply:
 
 
 class RowsUnavailable(Exception):
-    """
-    Too few replicas of a container answered, or they do not agree.
+    """Too few replicas of a container answered, or they do not agree.
 
     :param container: its path
     :param statuses: a list of all answers, 0 for a node without an answer
@@ -100,8 +98,7 @@ def _small_answer(text):
 
 
 def reply_of(node, status, text):
-    """
-    Read what a node has answered.
+    """Read what a node has answered.
 
     :raises ValueError: if it is no answer of the verb
     """

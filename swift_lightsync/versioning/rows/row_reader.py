@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads rows from a majority of a container's replicas until these agree, and
+"""Reads rows from a majority of a container's replicas until these agree, and
 from its shards (VERSIONING.md §4).
 """
 
@@ -42,8 +41,7 @@ def place_of(shard):
 
 
 def following(page, last, limit):
-    """
-    Return the page after another one.
+    """Return the page after another one.
 
     :param last: the last name of that page
     """
@@ -55,8 +53,7 @@ def _only_read(request):
 
 
 class RowReader:
-    """
-    Reads what requests ask for, without what they write.
+    """Reads what requests ask for, without what they write.
 
     :param replicas: ``Replicas``
     """
@@ -65,16 +62,14 @@ class RowReader:
         self._replicas = replicas
 
     def begin(self, place, request):
-        """
-        Send what a request asks for; it may be read meanwhile.
+        """Send what a request asks for; it may be read meanwhile.
 
         :returns: an ``Asked``, whose replies ``read`` takes
         """
         return self._replicas.begin(place, _only_read(request))
 
     def read(self, place, request, depth=0, replies=()):
-        """
-        Read all that a request asks for.
+        """Read all that a request asks for.
 
         :param place: (account, container)
         :param request: a ``Request``
@@ -97,8 +92,7 @@ class RowReader:
         return replace(view, page=tuple(found))
 
     def settled(self, place, request, replies=(), depth=0):
-        """
-        Read until replicas agree; a page may end before its limit.
+        """Read until replicas agree; a page may end before its limit.
 
         :param replies: that these have given to this request already
         :returns: a ``View``
@@ -132,8 +126,7 @@ class RowReader:
 
 
 class _Sharded:
-    """
-    A container that has shards, and may still have rows of its own.
+    """A container that has shards, and may still have rows of its own.
 
     :param reader: a ``RowReader``
     :param answers: of its replicas
@@ -215,8 +208,7 @@ class _Sharded:
                        truncated=truncated)
 
     def _checked(self, rows, sources):
-        """
-        Leave out the rows that one source has and another one has deleted.
+        """Leave out the rows that one source has and another one has deleted.
 
         :param sources: (shard, view) of each
         :returns: a list of ``Row``
@@ -234,8 +226,7 @@ class _Sharded:
         return [row for row in found if not row.deleted]
 
     def _heads(self, rows, live):
-        """
-        Leave only the newest version of each object; the versions of an
+        """Leave only the newest version of each object; the versions of an
         object may be in two shards.
         """
         divided = {_object(row) for row in set(rows) - set(live)}

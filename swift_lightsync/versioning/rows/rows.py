@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The rows of a container's versions, at all replicas (VERSIONING.md §4).
+"""The rows of a container's versions, at all replicas (VERSIONING.md §4).
 
 1. Rows are written to all replicas, and are durable when a majority has them.
    A replica that missed them is asked again, in the background; after that,
@@ -46,8 +45,7 @@ __all__ = ['ClockRefused', 'Rows', 'RowsUnavailable', 'Told', 'VerbMissing']
 
 @dataclass(frozen=True)
 class Told:
-    """
-    What the replicas of a container say together.
+    """What the replicas of a container say together.
 
     :param before: the newest version of the object before a write
     :param head: its newest version now
@@ -68,8 +66,7 @@ class Told:
 
 
 class Rows:
-    """
-    The rows of the hidden container beside a user's container.
+    """The rows of the hidden container beside a user's container.
 
     :param app: has ``container_ring``, ``conn_timeout``, ``node_timeout`` and,
         in a proxy, ``error_limiter``
@@ -85,8 +82,7 @@ class Rows:
         self._reader = RowReader(self._replicas)
 
     def read(self, request):
-        """
-        Read rows: in one round if replicas agree and there are no shards.
+        """Read rows: in one round if replicas agree and there are no shards.
 
         :param request: a ``Request``; its rows are not written
         :returns: ``Told``; its page has fewer rows than the limit only if
@@ -96,8 +92,7 @@ class Rows:
         return self.begin(request)()
 
     def begin(self, request):
-        """
-        Ask what ``read`` asks, and do not wait for the answers.
+        """Ask what ``read`` asks, and do not wait for the answers.
 
         :returns: a function that returns what ``read`` does
         """
@@ -106,8 +101,7 @@ class Rows:
             self.place, request, replies=asked.replies()))
 
     def write(self, request):
-        """
-        Write rows: in one round if replicas agree and there are no shards.
+        """Write rows: in one round if replicas agree and there are no shards.
 
         :param request: a ``Request``; its page is not read
         :returns: ``Told``
@@ -118,8 +112,7 @@ class Rows:
         return Told.of(self._write(self.place, replace(request, page=None)))
 
     def digest(self, until):
-        """
-        Return the ``Digest`` of the live versions, as one replica has them.
+        """Return the ``Digest`` of the live versions, as one replica has them.
 
         :param until: a ``Stamp``; what is later is left out
         :raises RowsUnavailable: if none can tell
@@ -137,8 +130,7 @@ class Rows:
         return found
 
     def check_verb(self):
-        """
-        Check that the container's replicas are on servers with the verb.
+        """Check that the container's replicas are on servers with the verb.
 
         :raises VerbMissing: if one is not
         """
@@ -176,8 +168,7 @@ class Rows:
                     request, rows=inside, names=(), clock=None), depth + 1)
 
     def _followed(self, place, request, written):
-        """
-        Read what a sharded container has after a write, and let the listing
+        """Read what a sharded container has after a write, and let the listing
         row follow: it is in another shard than the versions.
         """
         if not request.object and not request.names:

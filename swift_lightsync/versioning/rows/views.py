@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What several replicas say of the same rows: where they differ, and what they
+"""What several replicas say of the same rows: where they differ, and what they
 say together (VERSIONING.md §4). This module only computes.
 
 1. Of two rows of one name the newer is right, also if it says that the row is
@@ -48,8 +47,7 @@ BATCH = 100
 
 @dataclass(frozen=True)
 class View:
-    """
-    What one replica, or several that agree, say.
+    """What one replica, or several that agree, say.
 
     :param rows: those that were asked for by name, deleted ones too
     :param page: live rows
@@ -63,8 +61,7 @@ class View:
 
     @classmethod
     def of(cls, answer: Answer, page: Optional[Page]) -> 'View':
-        """
-        Return what a replica says.
+        """Return what a replica says.
 
         :param page: that it was asked for
         """
@@ -75,8 +72,7 @@ class View:
             page is not None and len(answer.page) >= page.limit)
 
     def cut(self, page: Optional[Page]) -> 'View':
-        """
-        Return the view with a page of the length that was asked for first.
+        """Return the view with a page of the length that was asked for first.
         """
         if page is None:
             return replace(self, page=(), truncated=False)
@@ -94,8 +90,7 @@ def _row(wire: Optional[WireRow]) -> Optional[Row]:
 
 
 def last_name(page: Page, name: str) -> str:
-    """
-    Return the last name that a page says something of.
+    """Return the last name that a page says something of.
 
     :param name: of its last row
     """
@@ -107,8 +102,7 @@ def last_name(page: Page, name: str) -> str:
 
 
 def end_of(views: Iterable[View], page: Optional[Page]) -> Optional[str]:
-    """
-    Return the last name that all pages say something of; None: any.
+    """Return the last name that all pages say something of; None: any.
 
     :param page: that was asked for
     """
@@ -126,8 +120,7 @@ def within(end: Optional[str], name: str, page: Optional[Page]) -> bool:
 
 
 def disputed(views: Sequence[View], page: Optional[Page]) -> List[str]:
-    """
-    Return the names of the rows that some replicas do not say the same of.
+    """Return the names of the rows that some replicas do not say the same of.
 
     :param views: answers to one request
     :param page: that was asked for
@@ -156,8 +149,7 @@ def _differing(held: Sequence[Mapping[str, Row]]) -> Set[str]:
 
 
 def known_rows(views: Iterable[View]) -> Dict[str, Row]:
-    """
-    Return the newest row of each name that any replica tells of; a purge
+    """Return the newest row of each name that any replica tells of; a purge
     record tells of its version, too.
     """
     views = list(views)
@@ -169,8 +161,7 @@ def known_rows(views: Iterable[View]) -> Dict[str, Row]:
 
 
 def mending(request: Request, views: Sequence[View]) -> Optional[Request]:
-    """
-    Return the request that makes replicas agree on what they dispute.
+    """Return the request that makes replicas agree on what they dispute.
 
     :param request: that they were asked
     :param views: what each of them has answered
@@ -206,8 +197,7 @@ def mending(request: Request, views: Sequence[View]) -> Optional[Request]:
 
 
 def united(views: Sequence[View], page: Optional[Page]) -> View:
-    """
-    Return what views say together.
+    """Return what views say together.
 
     :param views: answers to one request; where they differ, the newest row
         and the greatest head count
@@ -232,9 +222,8 @@ def _greatest(groups: Iterable[Iterable[Optional[Row]]]) -> Optional[Row]:
 
 
 def _joined(groups: Sequence[Iterable[Row]]) -> Dict[str, Row]:
-    """
-    Return the newest row of each name, with a vector of all that the writers
-    of this row have seen.
+    """Return the newest row of each name, with a vector of all that the
+    writers of this row have seen.
     """
     found: Dict[str, Row] = {}
     for rows in groups:
@@ -261,8 +250,7 @@ def _with_vectors(row: Row, other: Row) -> Row:
 
 def shards_of(answers: Iterable[Answer], place: Tuple[str, str]
               ) -> List[Shard]:
-    """
-    Return all shards that any answer names, in the order of their names.
+    """Return all shards that any answer names, in the order of their names.
 
     :param place: (account, container) that has answered
     """

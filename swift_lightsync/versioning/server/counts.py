@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What counts as an object in the database of a hidden container (VERSIONING.md
-§3, "Counts").
+"""What counts as an object in the database of a hidden container
+(VERSIONING.md §3, "Counts").
 
 Swift's triggers count each row. Those of a hidden container count only its
 listing rows (Write-Repair) or versions (Read-Repair), so that all that Swift
@@ -23,8 +22,7 @@ _STOCK = re.compile(r'\(1 - (new|old)\.deleted\)'
 
 @lru_cache(16)
 def _wanted(sql: str, kind: str) -> str:
-    """
-    Return the statement that makes a trigger.
+    """Return the statement that makes a trigger.
 
     :param sql: that has made the present one
     :param kind: the letter of the rows that count; empty: all count
@@ -36,8 +34,7 @@ def _wanted(sql: str, kind: str) -> str:
 
 
 def count_rows(connection: Cursor, listed: bool) -> None:
-    """
-    Make the triggers of a database count what its mode says.
+    """Make the triggers of a database count what its mode says.
 
     :param connection: a cursor in a transaction that the caller commits
     :param listed: whether its objects have listing rows

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Containers that have their metadata from the first moment.
+"""Containers that have their metadata from the first moment.
 
 Swift makes a database, or revives a deleted one, and stores its metadata
 afterwards. Who asks in between is told of a container without versions, a

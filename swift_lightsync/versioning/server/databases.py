@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How requests get at containers' databases: the lock, in the order of asking,
+"""How requests get at containers' databases: the lock, in the order of asking,
 and connections that are kept, since to open one costs as much as to read it.
 
 1. A connection belongs to one request at a time.
@@ -41,11 +40,10 @@ _semaphores: 'WeakValueDictionary[str, Semaphore]' = WeakValueDictionary()
 
 @contextmanager
 def locked(path: str, seconds: float) -> Iterator[None]:
-    """
-    Hold Swift's lock of the directory of a file. Swift's is polled, ten times
-    a second once it has waited for a while: of many writers of one container
-    some would wait for seconds. Those of one process therefore wait for each
-    other, and only one of them polls.
+    """Hold Swift's lock of the directory of a file. Swift's is polled, ten
+    times a second once it has waited for a while: of many writers of one
+    container some would wait for seconds. Those of one process therefore wait
+    for each other, and only one of them polls.
 
     :param path: of the file
     :param seconds: how long to wait, for this process and then for others
@@ -63,8 +61,7 @@ def locked(path: str, seconds: float) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Kept:
-    """
-    A connection that nobody uses.
+    """A connection that nobody uses.
 
     :param file: what it has open
     :param since: when it was used last, on the clock of ``now``
@@ -84,8 +81,7 @@ def _identity(path: str) -> Optional[_Identity]:
 
 
 class KeptDatabases:
-    """
-    The connections that one process keeps.
+    """The connections that one process keeps.
 
     :param now: returns seconds that only grow
     """
@@ -101,8 +97,7 @@ class KeptDatabases:
 
     @contextmanager
     def lent(self, broker: Any) -> Iterator[None]:
-        """
-        Lend a broker a connection to its database, if there is one.
+        """Lend a broker a connection to its database, if there is one.
 
         :param broker: a ``ContainerBroker`` without a connection
         """

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What one replica of a hidden container does for a request (VERSIONING.md §4):
-it reads what it holds of an object, decides what of the request's rows to take
-(core/heads.py), merges that, and tells the newest version.
+"""What one replica of a hidden container does for a request (VERSIONING.md
+§4): it reads what it holds of an object, decides what of the request's rows to
+take (core/heads.py), merges that, and tells the newest version.
 """
 
 import os
@@ -45,8 +44,7 @@ LOCK_TIMEOUT = 10
 
 
 class _Rows:
-    """
-    The rows of a container's databases: one, or two while it is sharded.
+    """The rows of a container's databases: one, or two while it is sharded.
 
     :param tables: a ``RowTable`` of each
     """
@@ -88,8 +86,7 @@ class _Rows:
 
 def answer(broker: Any, asked: verb.Request,
            databases: KeptDatabases) -> Optional[verb.Answer]:
-    """
-    Do what a request asks of one replica, in one transaction; where it
+    """Do what a request asks of one replica, in one transaction; where it
     changes something under its container's lock.
 
     :param broker: a ``ContainerBroker``
@@ -165,8 +162,7 @@ def _reading(broker: Any) -> Iterator[Connection]:
 
 @contextmanager
 def _writing(broker: Any) -> Iterator[Connection]:
-    """
-    Begin a transaction that changes a database, and commit it. The flushes
+    """Begin a transaction that changes a database, and commit it. The flushes
     are waited for in another thread.
     """
     with broker.get() as connection:
@@ -220,8 +216,7 @@ def _told(rows: _Rows, asked: verb.Request, plan: Plan,
 
 def _shards(broker: Any, asked: verb.Request
             ) -> Tuple[Tuple[verb.Shard, ...], Tuple[str, ...]]:
-    """
-    Find the shards that a request concerns.
+    """Find the shards that a request concerns.
 
     :returns: these, and the names of the request's rows that belong to them
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads and writes rows of versions in one database of a hidden container, and
+"""Reads and writes rows of versions in one database of a hidden container, and
 reads what that says of its container.
 
 All queries go through the index of the object table, (deleted, name): what
@@ -54,8 +53,7 @@ QUOTED_ROOT = 'X-Container-Sysmeta-Shard-Quoted-Root'
 
 
 def after_prefix(prefix: str) -> str:
-    """
-    Return the least name that is greater than all that begin with a prefix;
+    """Return the least name that is greater than all that begin with a prefix;
     '' if there is none.
     """
     kept = prefix.rstrip(LAST)
@@ -85,8 +83,7 @@ _HAS_SHARDS = ('EXISTS (SELECT 1 FROM shard_range WHERE deleted = 0 '
 
 @dataclass(frozen=True)
 class Container:
-    """
-    What a database says of its container, read once for a request.
+    """What a database says of its container, read once for a request.
 
     :param id: of the database
     :param own: its account and name
@@ -141,8 +138,7 @@ def _stamp(created_at: str) -> Stamp:
 
 
 class RowTable:
-    """
-    The rows of one database.
+    """The rows of one database.
 
     :param connection: to it; a cursor in a transaction, whose statements wait
         for no lock
@@ -179,8 +175,7 @@ class RowTable:
             prefix, after_prefix(prefix), limit))
 
     def merge(self, rows: Iterable[Row]) -> None:
-        """
-        Put rows in the place of those of their names.
+        """Put rows in the place of those of their names.
 
         :param rows: newer than these
         """
@@ -264,9 +259,8 @@ class RowTable:
 
 
 def bounds(page: Page) -> tuple[str, str]:
-    """
-    Return the names that a page lies between: the first one may be in it, the
-    last one is not; '' is no bound.
+    """Return the names that a page lies between: the first one may be in it,
+    the last one is not; '' is no bound.
     """
     after, before = page.marker, page.end_marker
     if page.reverse:

@@ -40,8 +40,7 @@ from swift_lightsync.versioning.server.replica import answer, has_versions
 
 
 class VersionVerb(ContainerController):
-    """
-    A mixin of container servers: the verb VERSION, and strict listings of
+    """A mixin of container servers: the verb VERSION, and strict listings of
     hidden containers.
 
     :param conf: of [app:container-server]: ``max_clock_skew``, seconds that
@@ -55,10 +54,9 @@ class VersionVerb(ContainerController):
         self._databases = KeptDatabases()
 
     def __call__(self, env: Dict[str, Any], start_response: Any) -> Any:
-        """
-        Answer a request. One of the verb that succeeds is logged only for
-        debugging, like replication: a GET of a client makes two, and its
-        proxy logs it.
+        """Answer a request. One of the verb that succeeds is logged only for
+        debugging, like replication: a GET of a client makes two, and its proxy
+        logs it.
         """
         if env['REQUEST_METHOD'] != 'VERSION' or \
                 self.logger.isEnabledFor(logging.DEBUG) or \
@@ -80,8 +78,7 @@ class VersionVerb(ContainerController):
     @public
     @timing_stats()
     def VERSION(self, req: Request) -> Response:
-        """
-        Take rows of versions, and tell what is the newest.
+        """Take rows of versions, and tell what is the newest.
 
         :param req: its body is a ``verb.Request``
         """
@@ -116,9 +113,8 @@ class VersionVerb(ContainerController):
     @public
     @timing_stats()
     def DELETE(self, req: Request) -> Response:
-        """
-        Delete a container or a row; a hidden container only if it has no live
-        version. Those below a delete marker do not count as objects.
+        """Delete a container or a row; a hidden container only if it has no
+        live version. Those below a delete marker do not count as objects.
         """
         drive, part, account, container, obj = get_obj_name_and_placement(req)
         if not obj and container.startswith(RESERVED):
@@ -140,9 +136,7 @@ class VersionVerb(ContainerController):
         return verb.Request.parse(body, verb.MAX_BODY, 'VERSION')
 
     def _wrong_clock(self, clock: Optional[float]) -> bytes:
-        """
-        Say what is wrong with the clock of a sender; empty: nothing is.
-        """
+        """Say what is wrong with the clock of a sender; empty: nothing is."""
         now = time.time()
         if clock is None or abs(clock - now) <= self.max_clock_skew:
             return b''

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Stores one version of another site, data first, or does its purge, and says
+"""Stores one version of another site, data first, or does its purge, and says
 what the site is told of the errors that this meets.
 """
 
@@ -28,8 +27,7 @@ _STORED_ALREADY = (202, 409)
 
 
 class Refusal(Exception):
-    """
-    A request, or a shipment, is refused.
+    """A request, or a shipment, is refused.
 
     :param status: of the answer
     """
@@ -40,8 +38,7 @@ class Refusal(Exception):
 
 
 def result_of(err):
-    """
-    Return the ``Result`` that an error is told as.
+    """Return the ``Result`` that an error is told as.
 
     :returns: None if it is none of those that are expected
     """
@@ -64,8 +61,7 @@ def result_of(err):
 
 
 def known(strategy, versions, life=False):
-    """
-    Read what a site has of some versions of a container.
+    """Read what a site has of some versions of a container.
 
     :param versions: pairs of an object and a ``Stamp``
     :param life: whether to read the life record, too
@@ -109,8 +105,7 @@ def is_older(entry, changed):
 
 
 def apply_version(container, mine, shipment, body):
-    """
-    Store a version, change its metadata or purge it.
+    """Store a version, change its metadata or purge it.
 
     :param container: a ``SiteContainer``
     :param mine: the ``Entry`` of what is known of it here, or None
@@ -138,8 +133,7 @@ def apply_version(container, mine, shipment, body):
 
 
 def _check_null(strategy, entry):
-    """
-    Raise Refusal of a null version that is older than one that is here: its
+    """Raise Refusal of a null version that is older than one that is here: its
     sender keeps it until that one is there, too, or is purged. One that comes
     here after this look, before the older one is stored, replaces that like
     any that was here before, and all sites are told.

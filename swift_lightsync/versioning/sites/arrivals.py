@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a request of another site brings: offers are compared with the rows of
+"""What a request of another site brings: offers are compared with the rows of
 this site, shipments are stored, data first.
 
 Each container that a request is about is opened once. What goes wrong with
@@ -43,8 +42,7 @@ def _is_purged(entry):
 
 
 def _is_deleted(life):
-    """
-    Check whether a container has been deleted: what comes then waits in the
+    """Check whether a container has been deleted: what comes then waits in the
     hidden one, until `.life` finds it live and makes the container again.
     """
     return life is not None and not life.exists
@@ -60,8 +58,7 @@ def _lacks(mine, offered):
 
 
 class Arrivals:
-    """
-    Answers what one request asks.
+    """Answers what one request asks.
 
     :param helper: ``SiteRequests``
     :param env: of the request
@@ -134,8 +131,7 @@ class Arrivals:
         return [place for place in every if lacks[place]]
 
     def store(self, pack, data):
-        """
-        Store the shipments of a ``Pack``.
+        """Store the shipments of a ``Pack``.
 
         :param data: the ``Data`` that follow the head
         :returns: a ``Result`` for each shipment
@@ -168,8 +164,7 @@ class Arrivals:
         return [results[place] for place in sorted(results)]
 
     def _store_all(self, place, arrived):
-        """
-        Store what has come for one container.
+        """Store what has come for one container.
 
         :returns: pairs of a place in the pack and a ``Result``
         """
@@ -186,9 +181,8 @@ class Arrivals:
         return done
 
     def _tried(self, step, *args):
-        """
-        Return what a step returns, or the ``Result`` of its error, or that it
-        is to come later.
+        """Return what a step returns, or the ``Result`` of its error, or that
+        it is to come later.
         """
         try:
             return self._workers.do(step, *args, until=self._bounded and
@@ -215,9 +209,7 @@ class Arrivals:
             return self._result_of(err)
 
     def _check_clock(self, shipment, now):
-        """
-        Raise ClockAhead if no site may have given a stamp of it yet.
-        """
+        """Raise ClockAhead if no site may have given a stamp of it yet."""
         if shipment.life:
             self._clock.check(shipment.life.stamp, now)
             return

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Compares what this site and another one have, all containers every few hours
+"""Compares what this site and another one have, all containers every few hours
 (VERSIONING.md §5), and offers again what differs: nobody has to trust that
 what was once shipped is still there.
 
@@ -55,8 +54,7 @@ _COMPARED = 100
 
 
 def told_differences(helper, env, comparison):
-    """
-    Compare what another site has with what this one has, within ``BOUND``.
+    """Compare what another site has with what this one has, within ``BOUND``.
 
     :param helper: ``SiteRequests``
     :param env: of the other site's request
@@ -108,8 +106,7 @@ class _Again:
 
 @dataclass(frozen=True)
 class _Differs:
-    """
-    A container that differs.
+    """A container that differs.
 
     :param buckets: that have differed in each comparison since then
     :param since: when that was first seen, Unix time
@@ -123,8 +120,7 @@ class _Differs:
 
 
 class CompareTask:
-    """
-    Compares all containers with one peer.
+    """Compares all containers with one peer.
 
     :param task: the ``PeerTask`` of the peer
     :param databases: ``Databases``
@@ -204,8 +200,7 @@ class CompareTask:
         return complete
 
     def _compare(self, databases):
-        """
-        Compare some containers, and offer again what differs.
+        """Compare some containers, and offer again what differs.
 
         :returns: whether both sites could tell of all of them
         """

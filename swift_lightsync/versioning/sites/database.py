@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One database that propagation follows: what its rows mean, and how far the
+"""One database that propagation follows: what its rows mean, and how far the
 tasks have come with them.
 """
 
@@ -54,8 +53,7 @@ KEPT = 64
 
 @dataclass(frozen=True)
 class Item:
-    """
-    A row of a database that a task may have to do with.
+    """A row of a database that a task may have to do with.
 
     :param rowid: in its database
     :param row: a ``Row``
@@ -71,8 +69,7 @@ class Item:
 
 
 class Meaning(NamedTuple):
-    """
-    What a record means, see ``Item``.
+    """What a record means, see ``Item``.
 
     :param made: when it was made, Unix time
     """
@@ -85,8 +82,7 @@ class Meaning(NamedTuple):
 @lru_cache(_REMEMBERED)
 def meaning_of(site, hidden, name, created_at, size, content_type, etag,
                deleted):
-    """
-    Return the ``Meaning`` of a record of a database.
+    """Return the ``Meaning`` of a record of a database.
 
     :param site: the name of this site
     :param hidden: whether the record is one of a hidden container
@@ -118,8 +114,7 @@ def _legacy(row, site):
 
 @contextmanager
 def reading(broker):
-    """
-    Give a connection that only reads a broker's database. It is made in a
+    """Give a connection that only reads a broker's database. It is made in a
     fourth of the time of a broker's own, which sets what writers need.
     """
     try:
@@ -135,8 +130,7 @@ def reading(broker):
 
 
 def described(broker):
-    """
-    Read what a database says of itself.
+    """Read what a database says of itself.
 
     :returns: its ``Container``, and its sync points: (name, ROWID)
     """
@@ -146,8 +140,7 @@ def described(broker):
 
 @contextmanager
 def closed_after(broker):
-    """
-    Give a broker, and close what it has opened at the end: there may be
+    """Give a broker, and close what it has opened at the end: there may be
     thousands, of which few are written to.
     """
     try:
@@ -159,8 +152,7 @@ def closed_after(broker):
 
 
 class Database:
-    """
-    One replica of a container, or of a shard of it.
+    """One replica of a container, or of a shard of it.
 
     :param broker: a ``ContainerBroker``
     :param device: the name of the device it is on
@@ -211,8 +203,7 @@ class Database:
         self._page = None
 
     def items(self, after, limit=PAGE):
-        """
-        Read the next rows.
+        """Read the next rows.
 
         :param after: a ROWID
         :returns: for each row that follows it: (ROWID, when it was made in
@@ -244,8 +235,7 @@ class Database:
 
     @property
     def is_whole(self):
-        """
-        Whether it has the rows of all names, rather than those of a shard.
+        """Whether it has the rows of all names, rather than those of a shard.
         """
         # What the broker knows of files it may know from before.
         return len(get_db_files(self.broker.db_file)) == 1 and \
@@ -274,8 +264,7 @@ class Database:
         self._points[task] = self._unsaved[task] = point
 
     def flush(self, age=0.0):
-        """
-        Store how far all tasks are done, in one transaction.
+        """Store how far all tasks are done, in one transaction.
 
         :param age: seconds that the oldest of this has waited, at least
         :returns: whether there was something to store

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The databases on this node's devices that propagation follows: those of hidden
-containers, and those of versioned users' containers, for the objects that are
-older than versioning.
+"""The databases on this node's devices that propagation follows: those of
+hidden containers, and those of versioned users' containers, for the objects
+that are older than versioning.
 """
 
 import math
@@ -41,8 +40,7 @@ _Looked = namedtuple('_Looked', 'state followed')
 
 
 class Databases:
-    """
-    Finds the databases to follow.
+    """Finds the databases to follow.
 
     :param devices: the directory of all devices
     :param site: the name of this site
@@ -72,8 +70,7 @@ class Databases:
         self._modes = {}
 
     def refresh(self, age=0.0):
-        """
-        Look which databases were written to.
+        """Look which databases were written to.
 
         :param age: seconds for which what was seen last holds
         """
@@ -118,8 +115,7 @@ class Databases:
             each.forget()
 
     def flush(self, age=0.0, most=math.inf):
-        """
-        Store how far all tasks are done, see ``Database``.
+        """Store how far all tasks are done, see ``Database``.
 
         :param most: seconds that this may take
         """
@@ -142,8 +138,7 @@ class Databases:
                      for each in looked.followed])
 
     def followed(self, hidden):
-        """
-        Return the databases of hidden containers, or of users' ones.
+        """Return the databases of hidden containers, or of users' ones.
 
         :returns: a list of pairs of a directory and a ``Database``
         """
@@ -151,9 +146,8 @@ class Databases:
                 if each.hidden is hidden]
 
     def first_replicas(self):
-        """
-        Return the databases of hidden containers that no other server has the
-        first replica of; none of shards.
+        """Return the databases of hidden containers that no other server has
+        the first replica of; none of shards.
         """
         return [each for _, each in self.followed(True)
                 if each.place[0] == 0 and each.is_root]
@@ -192,8 +186,7 @@ class Databases:
                 self.logger.debug('%s is not there yet: %s', directory, err)
 
     def state(self, directory):
-        """
-        Return a value that changes with every write there, as of the last
+        """Return a value that changes with every write there, as of the last
         ``refresh``; None: nobody knows.
         """
         return self._states.get(directory, (None, None))[1]
@@ -246,8 +239,7 @@ class Databases:
             return broker.is_deleted()
 
     def _databases(self, broker, newest, known, device, mode):
-        """
-        Yield the databases of a container: two while it is being sharded.
+        """Yield the databases of a container: two while it is being sharded.
 
         :param newest: what is ``described`` of the last one
         """

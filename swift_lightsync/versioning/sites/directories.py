@@ -28,9 +28,8 @@ def state_of(directory):
 
 
 class Above:
-    """
-    Finds directories of databases that were made, by the times of those above
-    them: of the partitions and the suffixes.
+    """Finds directories of databases that were made, by the times of those
+    above them: of the partitions and the suffixes.
 
     :param devices: the directory of all devices
     """
@@ -47,8 +46,7 @@ class Above:
         self._seen = {}
 
     def changed(self):
-        """
-        Yield (directory, device) of each that may be new, unless it is too
+        """Yield (directory, device) of each that may be new, unless it is too
         early for another look.
         """
         begin = time.monotonic()

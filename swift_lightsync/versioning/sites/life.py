@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Containers live and die at all sites (VERSIONING.md §5, core/life.py): what a
-site does with another one's life record, and what a propagator sees to.
+"""Containers live and die at all sites (VERSIONING.md §5, core/life.py): what
+a site does with another one's life record, and what a propagator sees to.
 """
 
 import time
@@ -35,8 +34,7 @@ _LIVE = Page(VERSIONS, limit=1)
 
 
 class LifeRefused(Exception):
-    """
-    A container does not follow a life record now.
+    """A container does not follow a life record now.
 
     :param status: of the answer that says so
     """
@@ -47,8 +45,7 @@ class LifeRefused(Exception):
 
 
 def apply_life(helper, env, account, container, message, policy):
-    """
-    Follow the life record of another site, if it is newer than ours. All of
+    """Follow the life record of another site, if it is newer than ours. All of
     it may be repeated.
 
     :param helper: ``SiteRequests``
@@ -106,8 +103,7 @@ def _change(container, method, headers=()):
 
 
 class LifeTask(Upkeep):
-    """
-    Sees to what life records say.
+    """Sees to what life records say.
 
     1. A container that is said to exist is made, if it is missing.
     2. A container that is said to be deleted is made again if it has a live
@@ -196,9 +192,7 @@ class LifeTask(Upkeep):
         return True
 
     def _removed(self, database, life):
-        """
-        Delete the hidden container; return whether that was done.
-        """
+        """Delete the hidden container; return whether that was done."""
         # Who makes it again meanwhile does that at a later time.
         stamp = Timestamp(self._now()).internal
         place = database.account, database.hidden_container
@@ -216,8 +210,7 @@ class LifeTask(Upkeep):
         return True
 
     def _finish(self, database, life):
-        """
-        Delete the user's container as of the time of its record, or, if a
+        """Delete the user's container as of the time of its record, or, if a
         replica is newer or has objects, record that it exists.
         """
         strategy = self._strategy(database)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Purges old versions of containers that say how long these are kept
+"""Purges old versions of containers that say how long these are kept
 (VERSIONING.md §6): ``X-Versions-Keep`` and ``X-Versions-Expire-Noncurrent``.
 
 A version is *noncurrent* from when a newer one of its object was made. The
@@ -29,9 +28,8 @@ _DAY = 86400
 
 @dataclass(frozen=True)
 class Limits:
-    """
-    How long noncurrent versions are kept. One that either limit keeps stays,
-    as in S3.
+    """How long noncurrent versions are kept. One that either limit keeps
+    stays, as in S3.
 
     :param keep: how many of an object, the newest; None: all
     :param days: since each became noncurrent; None: for ever
@@ -41,8 +39,7 @@ class Limits:
 
     @classmethod
     def of(cls, headers) -> 'Limits':
-        """
-        Read the headers of a container.
+        """Read the headers of a container.
 
         :raises ValueError: if there are others than the filter stores
         """
@@ -50,8 +47,7 @@ class Limits:
                      for name in (KEEP, EXPIRE)))
 
     def over(self, versions: Iterable[Entry], now: float) -> Iterator[Entry]:
-        """
-        Yield the versions that are kept no longer, if there is a limit.
+        """Yield the versions that are kept no longer, if there is a limit.
 
         :param versions: of one object, newest first
         :param now: Unix time
@@ -67,8 +63,7 @@ class Limits:
 
 
 class Lifecycle:
-    """
-    Looks at all containers.
+    """Looks at all containers.
 
     :param databases: ``Databases``
     :param strategy: a function of a ``Database`` that returns its strategy

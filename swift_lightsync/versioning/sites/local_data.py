@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads the data of versions and the metadata of containers, and adopts objects,
-through the proxy-server's code of this site.
+"""Reads the data of versions and the metadata of containers, and adopts
+objects, through the proxy-server's code of this site.
 """
 
 from contextlib import contextmanager
@@ -68,8 +67,7 @@ class DataMissing(Exception):
 
 
 def make_client(path, name, swift_dir):
-    """
-    Make the internal client that reads this site's data.
+    """Make the internal client that reads this site's data.
 
     :param path: of an internal client's conf; empty: a built-in one
     :param name: of this daemon, for logs
@@ -87,8 +85,7 @@ def make_client(path, name, swift_dir):
 
 
 class LocalData:
-    """
-    Reads and writes through an internal client.
+    """Reads and writes through an internal client.
 
     :param client: an ``InternalClient``
     """
@@ -98,8 +95,7 @@ class LocalData:
         self._uncached = _without_memcache(client.app)
 
     def mode_of(self, account, container):
-        """
-        Look up the mode of a container.
+        """Look up the mode of a container.
 
         :returns: a text, its mode, empty if it never had versions; None if it
             cannot be read
@@ -110,8 +106,7 @@ class LocalData:
             return None
 
     def open(self, database, item):
-        """
-        Open a version or a life record for shipping.
+        """Open a version or a life record for shipping.
 
         :param database: a ``Database`` of a hidden container
         :param item: an ``Item`` of it
@@ -145,8 +140,7 @@ class LocalData:
             int(headers['Content-Length']), policy=policy), body
 
     def headers(self, account, container):
-        """
-        Return the headers of a container; none if it is not there.
+        """Return the headers of a container; none if it is not there.
 
         :raises DataMissing: if nobody can tell
         """
@@ -173,8 +167,7 @@ class LocalData:
                 headers.get(sysmeta(ENABLED)))))
 
     def make_container(self, database, mode):
-        """
-        Make the user's container of a hidden one again, with versions.
+        """Make the user's container of a hidden one again, with versions.
 
         :param database: a ``Database`` of the hidden container
         :raises DataMissing: if it could not be made
@@ -188,8 +181,7 @@ class LocalData:
                               response.status)
 
     def adopt(self, account, container, obj, strategy):
-        """
-        Make a null version of an object of the user's container itself.
+        """Make a null version of an object of the user's container itself.
 
         :param strategy: of the container
         :raises DataMissing: if it may not have been adopted
@@ -198,8 +190,7 @@ class LocalData:
             self._writes(account, container, obj, strategy).adopt()
 
     def copy(self, account, container, old, new, strategy):
-        """
-        Store the data of one version as those of another, too.
+        """Store the data of one version as those of another, too.
 
         :param old: an ``Entry``, as ``new``
         :raises DataMissing: if that was not done
@@ -209,8 +200,7 @@ class LocalData:
             writes.copy(writes.versioned.data_path(old), new)
 
     def delete_data(self, account, container, entries, strategy):
-        """
-        Delete the data of versions that are purged.
+        """Delete the data of versions that are purged.
 
         :param entries: each an ``Entry``
         :param strategy: of the container
@@ -254,8 +244,7 @@ def _without_memcache(app):
 
 
 def infocache(database):
-    """
-    Return what spares a request for data the question what Swift says of a
+    """Return what spares a request for data the question what Swift says of a
     hidden container: nothing but its storage policy matters.
     """
     return {'swift.infocache': {

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The options of [container-propagator] in container-server.conf, and of the
+"""The options of [container-propagator] in container-server.conf, and of the
 filter ``egg:swift-lightsync#versioning``.
 """
 
@@ -47,8 +46,7 @@ class SiteOptions:
 
     @classmethod
     def from_conf(cls, conf):
-        """
-        Read the options.
+        """Read the options.
 
         :raises OptionError: if a value is not allowed
         """
@@ -68,8 +66,7 @@ class SiteOptions:
                        conf.get('swift_dir', '/etc/swift'), sites_conf.FILE))
 
     def clock(self, max_skew):
-        """
-        Make the clock of this site.
+        """Make the clock of this site.
 
         :param max_skew: seconds that another site's may be ahead
         """
@@ -77,8 +74,7 @@ class SiteOptions:
                          partial(secrets.randbits, 32))
 
     def peers(self):
-        """
-        Read the file of the other sites.
+        """Read the file of the other sites.
 
         :returns: a dict, from names to ``Peer``
         :raises OptionError: if the file has an error or names a site that is
@@ -98,8 +94,7 @@ class SiteOptions:
 
 @dataclass(frozen=True)
 class PropagatorOptions(Options):
-    """
-    The options of the propagator.
+    """The options of the propagator.
 
     :param interval: seconds between two looks at the rows of containers
     :param scan_interval: seconds between two scans of all containers
@@ -140,8 +135,7 @@ class PropagatorOptions(Options):
 
 @dataclass(frozen=True)
 class FilterOptions(Options):
-    """
-    The options of the filter.
+    """The options of the filter.
 
     :param sites: ``SiteOptions``
     :param mode: of containers that are versioned from now on
@@ -161,8 +155,7 @@ class FilterOptions(Options):
 
     @classmethod
     def from_conf(cls, conf, **others):
-        """
-        Read the options of the filter and of its site.
+        """Read the options of the filter and of its site.
 
         :param conf: a dict of the section's options
         :raises OptionError: if a value is not allowed

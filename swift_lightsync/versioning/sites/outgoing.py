@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Opens what is to be shipped, and reads the data of what is small, once for all
-sites that it goes to.
+"""Opens what is to be shipped, and reads the data of what is small, once for
+all sites that it goes to.
 """
 
 from collections import OrderedDict
@@ -26,8 +25,7 @@ class Truncated(Exception):
 
 
 class Outgoing:
-    """
-    A ``Work`` and what is to be sent of it.
+    """A ``Work`` and what is to be sent of it.
 
     :param source: ``LocalData``
     :raises DataMissing: if its data cannot be read
@@ -53,8 +51,7 @@ class Outgoing:
         return self.shipment.length <= MAX_SMALL
 
     def read(self):
-        """
-        Read all of the data.
+        """Read all of the data.
 
         :raises Truncated: if it ends too early
         """
@@ -75,8 +72,7 @@ class Outgoing:
 
 
 class Reader:
-    """
-    Reads what is small once for all sites. What is changed has a row with
+    """Reads what is small once for all sites. What is changed has a row with
     another stamp: what was read holds for all that have this one.
 
     :param source: ``LocalData``
@@ -94,8 +90,7 @@ class Reader:
         self._bytes = 0
 
     def open(self, work, keep=False):
-        """
-        Open what a ``Work`` is about.
+        """Open what a ``Work`` is about.
 
         :param keep: whether large data is left open, to be sent as it is read
         :returns: an ``Outgoing``, with its data if these are small

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Signed requests to another site: offers and packs (VERSIONING.md §5).
+"""Signed requests to another site: offers and packs (VERSIONING.md §5).
 
 Connections are kept. One that was kept may be dead by now: the request that
 finds it so is sent once more, on a new one.
@@ -38,8 +37,7 @@ class PeerDown(Exception):
 
 
 class PeerRefused(Exception):
-    """
-    A site refuses a request.
+    """A site refuses a request.
 
     :param status: of its answer
     """
@@ -50,8 +48,7 @@ class PeerRefused(Exception):
 
 
 class PeerClient:
-    """
-    Sends requests to one other site.
+    """Sends requests to one other site.
 
     :param peer: a ``Peer``
     :param site: the name of this site
@@ -71,8 +68,7 @@ class PeerClient:
         self._idle = []
 
     def offer(self, groups):
-        """
-        Ask which of some versions the peer lacks.
+        """Ask which of some versions the peer lacks.
 
         :param groups: each a ``Group``
         :returns: a ``Lacking``
@@ -84,8 +80,7 @@ class PeerClient:
         return self._read(shipping.lacking, body, count)
 
     def ship(self, frames, data, length):
-        """
-        Send a pack to the peer.
+        """Send a pack to the peer.
 
         :param frames: the JSON of the ``Frame`` of each shipment
         :param data: of all of them: bytes; or an iterable of bytes, which can
@@ -100,8 +95,7 @@ class PeerClient:
         return self._read(shipping.results_of, body, len(frames))
 
     def compare(self, until, containers):
-        """
-        Compare some containers.
+        """Compare some containers.
 
         :param until: a ``Stamp``, see ``Comparison``
         :param containers: each a ``Compared``
@@ -228,8 +222,7 @@ class PeerClient:
         yield before + trailer(key, mac, digest.hexdigest())
 
     def _checked(self, key, mac, status, answered, text):
-        """
-        Return the body of an answer, once its signature and status are
+        """Return the body of an answer, once its signature and status are
         checked.
 
         :raises PeerDown: if the peer has not signed the answer

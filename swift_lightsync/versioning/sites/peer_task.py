@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The task of the propagator that gives a peer each version it lacks.
+"""The task of the propagator that gives a peer each version it lacks.
 
 1. What the peer itself has made it has. (Comparisons find what it has lost.)
 2. A small version, or a life record, that was just made at this site, and
@@ -40,8 +39,7 @@ MOST = 4096
 WAITING = 256
 
 def offered(database, items):
-    """
-    Return the ``Group`` that offers some items of a database.
+    """Return the ``Group`` that offers some items of a database.
 
     :param items: each an ``Item``; the life record, if it is one, first
     """
@@ -54,8 +52,7 @@ def offered(database, items):
 
 
 class PeerTask:
-    """
-    Offers versions to a peer, and ships those that it lacks.
+    """Offers versions to a peer, and ships those that it lacks.
 
     :param client: a ``PeerClient``
     :param reader: ``Reader``
@@ -135,9 +132,7 @@ class PeerTask:
             self._send_on()
 
     def _guarded(self, sending):
-        """
-        Make a request; return the works that are to be shipped after it.
-        """
+        """Make a request; return the works that are to be shipped after it."""
         works, burst = sending.works, sending.burst
         try:
             left = self._jobs[sending.verb](works, burst)
@@ -225,8 +220,7 @@ class PeerTask:
         self._answered(burst, answer.seconds, later)
 
     def _open(self, work, keep=False):
-        """
-        Return the ``Outgoing`` of a work, or None if it cannot be read.
+        """Return the ``Outgoing`` of a work, or None if it cannot be read.
 
         :param keep: whether large data is left open, to be sent as it is read
         """

@@ -71,8 +71,7 @@ ATTENTION = 1
 
 
 class VersionsPropagator(Daemon):
-    """
-    The daemon: runs a task for each peer and the upkeep of this site.
+    """The daemon: runs a task for each peer and the upkeep of this site.
 
     :param conf: of the section container-propagator, a dict
     :param logger: Swift's; made if it is None
@@ -151,8 +150,7 @@ class VersionsPropagator(Daemon):
                    bool(self.peer_tasks))
 
     def _place(self, database):
-        """
-        Return the place of a database in its container's ring, and how many
+        """Return the place of a database in its container's ring, and how many
         places there are; the place is None if the ring does not name this
         node.
         """

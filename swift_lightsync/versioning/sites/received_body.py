@@ -17,8 +17,7 @@ class Disconnected(Exception):
 
 
 def read_exactly(stream, size):
-    """
-    Read a number of bytes.
+    """Read a number of bytes.
 
     :raises Disconnected: if there are fewer
     """
@@ -33,8 +32,7 @@ def read_exactly(stream, size):
 
 
 def claimed_head(text, whole):
-    """
-    Read what a request says of its head; nothing of its body is read.
+    """Read what a request says of its head; nothing of its body is read.
 
     :param text: the header about the head
     :param whole: the length of the body, a number or None
@@ -50,8 +48,7 @@ def claimed_head(text, whole):
 
 
 def read_head(stream, claim):
-    """
-    Read the head, which comes before the data.
+    """Read the head, which comes before the data.
 
     :param stream: of the request
     :param claim: its ``HeadClaim``, which is signed
@@ -64,10 +61,9 @@ def read_head(stream, claim):
 
 
 class Data:
-    """
-    The data of a request, to be read like a file. The last chunk is given only
-    after the trailer has proved that the sender signed all of the data, so
-    that no server takes anything else for complete data.
+    """The data of a request, to be read like a file. The last chunk is given
+    only after the trailer has proved that the sender signed all of the data,
+    so that no server takes anything else for complete data.
 
     :param stream: of the request, after the head
     :param length: bytes of data
@@ -86,8 +82,7 @@ class Data:
         self._digest = sha256()
 
     def read(self, size=-1):
-        """
-        Read some of the data.
+        """Read some of the data.
 
         :param size: bytes, at most; negative or None: all that is left
         :returns: bytes; none at the end

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Answers the requests of other sites, in a proxy-server (VERSIONING.md §5).
+"""Answers the requests of other sites, in a proxy-server (VERSIONING.md §5).
 
 An offer is answered with the versions that this site lacks; of a pack each
 shipment is stored, data first. Each request may be repeated. Each answer is
@@ -48,8 +47,7 @@ MAX_HELD = 1 << 26
 
 
 class Receiver:
-    """
-    Answers other sites' requests.
+    """Answers other sites' requests.
 
     :param conf: of the filter, a dict
     :param clock: a ``SiteClock``
@@ -112,8 +110,7 @@ class Receiver:
     # Whose it is
 
     def _authentic(self, req):
-        """
-        Check that a request comes from a peer and is new.
+        """Check that a request comes from a peer and is new.
 
         :returns: the key, the ``Claim``, the head, the ``Data``
         :raises SignatureError: unless it is both

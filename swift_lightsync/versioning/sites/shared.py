@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the requests of other sites to one process of a proxy-server share: its
+"""What the requests of other sites to one process of a proxy-server share: its
 workers, and what Swift says of containers, so that not every request asks for
 that again.
 
@@ -28,16 +27,14 @@ _CACHE = 'swift.infocache'
 
 
 class Workers:
-    """
-    What the requests of one process share: so many steps are done at once.
+    """What the requests of one process share: so many steps are done at once.
     """
 
     def __init__(self):
         self._free = Semaphore(WORKERS)
 
     def do(self, step, *args, until):
-        """
-        Do a step, once there is a worker.
+        """Do a step, once there is a worker.
 
         :param until: when it is not begun any more, by ``time.monotonic``;
             None: it needs no worker, and may begin at any time
@@ -59,8 +56,7 @@ class Infos:
         self._known = OrderedDict()
 
     def open(self, helper, env, account, container, create=None):
-        """
-        Open a container, see ``SiteRequests``.
+        """Open a container, see ``SiteRequests``.
 
         :returns: a ``SiteContainer``, or None
         """

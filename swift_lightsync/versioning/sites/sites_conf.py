@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-versioning-sites.conf: the other sites, their endpoints and the keys that this
-site shares with each.
+"""versioning-sites.conf: the other sites, their endpoints and the keys that
+this site shares with each.
 """
 
 from configparser import Error, RawConfigParser
@@ -26,8 +25,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Peer:
-    """
-    Another site.
+    """Another site.
 
     :param endpoints: each gets its share of the requests
     :param keys: shared with the site, bytes; the first one signs
@@ -76,8 +74,7 @@ def _peer(name, options):
 
 
 def parse(text, site, path):
-    """
-    Read the text of a versioning-sites.conf.
+    """Read the text of a versioning-sites.conf.
 
     :param text: of the file
     :param site: the name of this site
@@ -103,8 +100,7 @@ def parse(text, site, path):
 
 
 def load(path, site):
-    """
-    Read a versioning-sites.conf.
+    """Read a versioning-sites.conf.
 
     :returns: the result of ``parse``; an empty dict if there is no such file
     :raises ValueError: if the file cannot be read or has an error

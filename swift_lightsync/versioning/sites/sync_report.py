@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-``swift-version-sync-report``: tells what the other sites lack, as the
+"""``swift-version-sync-report``: tells what the other sites lack, as the
 propagators of this node have recorded it. A *change* is what is shipped: a
 version, a purge, metadata, or the life record of a container, which a site
 refuses to take as long as it has a version in there.
@@ -40,8 +39,7 @@ MAX_SECONDS = 300
 
 @dataclass(frozen=True)
 class Found:
-    """
-    The record of one propagator, or the problem with it.
+    """The record of one propagator, or the problem with it.
 
     :param directory: a recon_cache_path
     :param state: a ``SyncState``, or None
@@ -62,8 +60,7 @@ def conf_paths(paths):
 
 
 def directories(paths):
-    """
-    Find where propagators record their state.
+    """Find where propagators record their state.
 
     :param paths: of container-server confs, or directories of such
     :returns: a list of recon_cache_paths, each once
@@ -201,8 +198,7 @@ def _report(args):
 
 
 def main(argv=None):
-    """
-    Run the command.
+    """Run the command.
 
     :param argv: the arguments; None: those of the process
     :returns: the exit status

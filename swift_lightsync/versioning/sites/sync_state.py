@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-How far the other sites are behind: the propagator of a node records it,
+"""How far the other sites are behind: the propagator of a node records it,
 swift-version-sync-report reads it.
 """
 
@@ -27,8 +26,7 @@ Number = Annotated[float, Between(0, 1e15)]
 
 @dataclass(frozen=True)
 class PeerLag(Record):
-    """
-    How far one other site is behind.
+    """How far one other site is behind.
 
     :param site: its name
     :param rows: how many of the rows that were looked at it is not known to
@@ -61,8 +59,7 @@ class PeerLag(Record):
 
 @dataclass(frozen=True)
 class SyncState(Record):
-    """
-    The state that a propagator records.
+    """The state that a propagator records.
 
     :param site: the name of this site
     :param updated: when it was recorded, Unix time
@@ -81,8 +78,7 @@ class SyncState(Record):
 
 
 def read(directory):
-    """
-    Read the record of a node's propagator.
+    """Read the record of a node's propagator.
 
     :param directory: recon_cache_path
     :returns: a ``SyncState``, or None if there is none

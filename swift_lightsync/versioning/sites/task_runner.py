@@ -17,8 +17,7 @@ READY = 500
 
 
 class TaskRunner:
-    """
-    Runs one task.
+    """Runs one task.
 
     :param task: see ``Follower``; ``of_hidden`` says whether it follows the
         databases of hidden containers or those of users' containers; ``room``,
@@ -66,8 +65,7 @@ class TaskRunner:
                 self._go_on(now)
 
     def run_pass(self, now=None, age=0.0):
-        """
-        Start what is due, and store how far all is done.
+        """Start what is due, and store how far all is done.
 
         :param now: what is due later is left, Unix time; None: now
         :param age: seconds for which what is known of the databases holds

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Tasks of the propagator for this site alone: they repair what writers have left
-undone, adopt objects from before versioning, and remove purge records that are
-no longer needed. ``Follower`` in sync_point describes the attributes of a
-task.
+"""Tasks of the propagator for this site alone: they repair what writers have
+left undone, adopt objects from before versioning, and remove purge records
+that are no longer needed. ``Follower`` in sync_point describes the attributes
+of a task.
 """
 
 import sys
@@ -58,8 +57,7 @@ class Upkeep:
                 (work.done if done.get(work.item.rowid) else work.failed)()
 
     def work_on(self, database, items):
-        """
-        Work on some items of a database.
+        """Work on some items of a database.
 
         :returns: pairs of a ROWID and whether the item is done
         """
@@ -68,8 +66,7 @@ class Upkeep:
 
 @dataclass(frozen=True)
 class _Held:
-    """
-    What a database holds of some items.
+    """What a database holds of some items.
 
     :param heads: by object, the row of its newest version, or None
     :param rows: by name: listing rows, versions and purge records
@@ -94,8 +91,7 @@ def _names(entry):
 
 
 class RepairTask(Upkeep):
-    """
-    Looks at what has come to a database, and repairs three things
+    """Looks at what has come to a database, and repairs three things
     (VERSIONING.md §5).
 
     1. The listing row of Write-Repair: where one replica's does not follow the
@@ -151,8 +147,7 @@ class RepairTask(Upkeep):
             return False
 
     def _audit(self, database, obj, held):
-        """
-        Repair a listing row that is wrong; return whether it is right now.
+        """Repair a listing row that is wrong; return whether it is right now.
         """
         if held is None:
             strategy = self._strategy(database)
@@ -193,8 +188,7 @@ class RepairTask(Upkeep):
 
 
 class AdoptTask(Upkeep):
-    """
-    Makes a null version of each object that is older than its container's
+    """Makes a null version of each object that is older than its container's
     versioning. So it goes to the other sites like any version.
 
     :param strategy: a function of a ``Database`` that returns its strategy
@@ -226,10 +220,9 @@ class AdoptTask(Upkeep):
 
 
 class PurgeTask(Upkeep):
-    """
-    Removes a purge record once it is old and both all peers and all replicas
-    of the container have it, and not the version: nothing can bring that back
-    then.
+    """Removes a purge record once it is old and both all peers and all
+    replicas of the container have it, and not the version: nothing can bring
+    that back then.
 
     :param replicas: ``Replicas``
     :param peers: the names of all peers

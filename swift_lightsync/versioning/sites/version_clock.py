@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-``swift-version-clock``: finds the versions that a wrong clock has made, with
-ids of the future, and makes them anew or purges them.
+"""``swift-version-clock``: finds the versions that a wrong clock has made,
+with ids of the future, and makes them anew or purges them.
 
 Such a version stays the latest of its object, and other sites do not take it,
 until their clocks have come there. What it finds, it reads in the databases of
@@ -67,8 +66,7 @@ NAME = 'swift-version-clock'
 
 @dataclass(frozen=True)
 class Ahead:
-    """
-    A version of the future, or a life record.
+    """A version of the future, or a life record.
 
     :param seconds: that it is ahead
     """
@@ -101,8 +99,7 @@ class Ahead:
 
 
 def find(databases, seconds, now):
-    """
-    Find the versions and life records whose stamps are ahead.
+    """Find the versions and life records whose stamps are ahead.
 
     :param databases: ``Databases``, scanned
     :param seconds: how much they are ahead, at least
@@ -128,8 +125,7 @@ def find(databases, seconds, now):
 
 
 def restamp(strategy, source, ahead):
-    """
-    Make a version anew, with an id of now and a copy of its data.
+    """Make a version anew, with an id of now and a copy of its data.
 
     :returns: the new ``Entry``
     """
@@ -258,8 +254,7 @@ def _run(args):
 
 
 def main(argv=None):
-    """
-    Run the command.
+    """Run the command.
 
     :param argv: the arguments; None: those of the process
     :returns: the exit status

@@ -18,8 +18,7 @@ PATH = '/recon/versions'
 
 
 def routes(conf: Mapping[str, Any]) -> Routes:
-    """
-    Return what a node answers: what its propagator recorded, or null.
+    """Return what a node answers: what its propagator recorded, or null.
 
     :param conf: ``recon_cache_path``
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads the versions of a container's objects (VERSIONING.md §4): what both
+"""Reads the versions of a container's objects (VERSIONING.md §4): what both
 strategies read, and alike.
 """
 
@@ -27,8 +26,7 @@ _AFTER = '\x01'
 
 
 def objects_page(prefix, marker, end_marker, reverse, heads=False):
-    """
-    Return the page of the rows of objects' versions.
+    """Return the page of the rows of objects' versions.
 
     :param prefix: of objects' names, as the markers; these are not listed
     :param heads: only the newest version of each object
@@ -50,8 +48,7 @@ def named(rows, version, record):
 
 
 class History:
-    """
-    Reads the versions of a container's objects.
+    """Reads the versions of a container's objects.
 
     Its methods raise RowsUnavailable where too few replicas answer.
 
@@ -65,16 +62,14 @@ class History:
         self.rows = rows
 
     def latest(self, obj):
-        """
-        Return the latest version of an object, in 1 round.
+        """Return the latest version of an object, in 1 round.
 
         :returns: the ``Entry``, which may be a delete marker, or None
         """
         return self.begin_latest(obj)()
 
     def begin_latest(self, obj):
-        """
-        Ask for the latest version of an object, and do not wait for it.
+        """Ask for the latest version of an object, and do not wait for it.
 
         :returns: a function that returns what ``latest`` does
         """
@@ -82,8 +77,7 @@ class History:
         return lambda: told().head
 
     def get(self, obj, stamp):
-        """
-        Return one version of an object, in 1 round.
+        """Return one version of an object, in 1 round.
 
         :returns: the ``Entry`` (see ``purged``), or None if it is unknown
         """
@@ -91,8 +85,7 @@ class History:
         return named(self._read(object=obj, names=names).rows, *names)
 
     def nulls(self, obj):
-        """
-        Find the null versions of an object, in 1 round; a majority has each
+        """Find the null versions of an object, in 1 round; a majority has each
         of them then. There are several only while a newer one replaces them.
 
         :returns: (the latest ``Entry`` or None, a list of each null ``Entry``,
@@ -102,8 +95,7 @@ class History:
         return told.head, list(map(entry_of, told.page))
 
     def history(self, obj, marker=None, limit=None):
-        """
-        List the versions of an object.
+        """List the versions of an object.
 
         :param marker: a ``Stamp``; only older versions are listed
         :returns: a list of ``Entry``, newest first
@@ -114,8 +106,7 @@ class History:
 
     def versions(self, prefix='', marker='', version_marker=None,
                  end_marker='', limit=None, reverse=False):
-        """
-        List the versions of all objects.
+        """List the versions of all objects.
 
         :param version_marker: a ``Stamp`` of a version of the object
             ``marker``: the list begins after this version; None: after the
@@ -130,8 +121,7 @@ class History:
 
     def current(self, prefix='', marker='', end_marker='', limit=None,
                 reverse=False):
-        """
-        List the latest version of each object.
+        """List the latest version of each object.
 
         :returns: a list of ``Entry``, by name; delete markers too
         """
@@ -139,8 +129,7 @@ class History:
                                           heads=True), limit)
 
     def siblings(self, obj):
-        """
-        List the latest version of an object and those that were made at the
+        """List the latest version of an object and those that were made at the
         same time, of its newest versions.
 
         :returns: a list of ``Entry``, the latest first

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writes the versions of a container's objects (VERSIONING.md §4): the common
+"""Writes the versions of a container's objects (VERSIONING.md §4): the common
 part of Write-Repair and Read-Repair.
 
 1. An update is one request to all container servers: they take its row, give
@@ -45,8 +44,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Committed:
-    """
-    What came of an update.
+    """What came of an update.
 
     :param entry: the version; its id may be greater than it was
     :param before: the latest before it, or None
@@ -58,8 +56,7 @@ class Committed:
 
 
 class Strategy(History):
-    """
-    Reads and writes the versions of a container's objects.
+    """Reads and writes the versions of a container's objects.
 
     Methods that read or write raise RowsUnavailable where too few replicas
     answer; those that write raise ClockRefused where the clock is wrong, and
@@ -85,16 +82,14 @@ class Strategy(History):
         self.peers = peers
 
     def tick(self, after=None):
-        """
-        Return a new ``Stamp``.
+        """Return a new ``Stamp``.
 
         :param after: what it has to exceed, or None
         """
         return self.clock.tick(self.now(), after)
 
     def new_version(self, deleted=False, after=None):
-        """
-        Return the ``Version`` of an update of now, without its vector.
+        """Return the ``Version`` of an update of now, without its vector.
 
         :param after: the latest ``Entry``, if it has been read, or None
         """
@@ -102,9 +97,8 @@ class Strategy(History):
                        Vector(), deleted)
 
     def commit(self, entry, again=None):
-        """
-        Make a version durable, in 1 round. A null version takes one more, and
-        one in which it replaces others.
+        """Make a version durable, in 1 round. A null version takes one more,
+        and one in which it replaces others.
 
         :param entry: a version of this site, whose data is stored
         :param again: what stores the data of one ``Entry`` as those of
@@ -128,8 +122,7 @@ class Strategy(History):
         return Committed(entry, before, first + self._overwritten(entry))
 
     def _taken_back(self, entry):
-        """
-        Return the rows that purge a version that was just written: it may
+        """Return the rows that purge a version that was just written: it may
         have come to other sites already. Only container servers know its
         vector; its least one is enough here.
         """
@@ -144,9 +137,8 @@ class Strategy(History):
             return []
 
     def replace_nulls(self, obj):
-        """
-        Purge the null versions of an object, but for the newest, in 1 round;
-        in 2 if there are several.
+        """Purge the null versions of an object, but for the newest, in 1
+        round; in 2 if there are several.
 
         :returns: a list of each ``Entry`` that is purged: its data is to be
             deleted
@@ -160,8 +152,7 @@ class Strategy(History):
         return gone
 
     def purge(self, entry):
-        """
-        Purge a version, in 1 round; in 2 where replicas differ.
+        """Purge a version, in 1 round; in 2 where replicas differ.
 
         :param entry: as ``get`` returns it
         :returns: the latest ``Entry`` after that, or None
@@ -170,10 +161,9 @@ class Strategy(History):
             entry, self.tick(entry.version.id), self.peers)).head
 
     def apply(self, entry):
-        """
-        Make durable a version or a purge that another site made, in 1 round;
-        a null version as in ``commit``. Entries may come in any order and any
-        number of times.
+        """Make durable a version or a purge that another site made, in 1
+        round; a null version as in ``commit``. Entries may come in any order
+        and any number of times.
 
         :returns: a list of each ``Entry`` whose data is to be deleted: null
             versions that are overwritten, itself if it is purged here
@@ -191,8 +181,7 @@ class Strategy(History):
         return gone
 
     def amend(self, entry, content_type, changed=None):
-        """
-        Record that the metadata of a version has changed, in 2 rounds.
+        """Record that the metadata of a version has changed, in 2 rounds.
 
         :param changed: the ``Stamp`` of a change at another site; None: now
         :returns: False if there is no such version
@@ -206,8 +195,7 @@ class Strategy(History):
         return True
 
     def checked(self, obj=''):
-        """
-        Let container servers check the clock, in 1 round, before something
+        """Let container servers check the clock, in 1 round, before something
         else than rows is changed: what is stamped ahead Swift keeps so long.
 
         :returns: the latest ``Entry`` of the object, or None
@@ -222,8 +210,7 @@ class Strategy(History):
         self._write('', [life_row(life)], own=life.site == self.site)
 
     def _write(self, obj, rows, own=True, names=()):
-        """
-        Write rows of an object.
+        """Write rows of an object.
 
         :param own: whether the clock of this site has made their stamps
         :param names: of rows to tell of
@@ -243,9 +230,8 @@ class WriteRepair(Strategy):
 
 
 class ReadRepair(Strategy):
-    """
-    The strategy of containers in the mode read-repair: the latest version is
-    decided when an object is read or listed (the same, §3.2.2).
+    """The strategy of containers in the mode read-repair: the latest version
+    is decided when an object is read or listed (the same, §3.2.2).
     """
 
     listed = False

@@ -64,8 +64,7 @@ class AuditTest(KVTest):
         return worker
 
     def audit(self, locations=None, **kwargs):
-        """
-        :param locations: audited, or None: all, as the auditor does
+        """:param locations: audited, or None: all, as the auditor does
         :returns: the worker, with its counts
         """
         worker = self.worker(**kwargs)

@@ -34,8 +34,7 @@ class Volume:
 
 
 class Disk:
-    """
-    One device: what is durable of it, and what is not.
+    """One device: what is durable of it, and what is not.
 
     :param chance: a random.Random
     :param flaw: one of FLAWS, or None

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A model of volumes, index, sweeper and compactor, whose power is cut.
+"""A model of volumes, index, sweeper and compactor, whose power is cut.
 
 Each step of FORMAT.md is one here, and anything may happen between two of
 them: another step of somebody else, or a power cut. Of what was not synced
@@ -203,8 +202,7 @@ class Engine(Disk):
 
 
 def live(seed, cuts=5, flaw=None):
-    """
-    Live a life of a device, whose power is cut some times.
+    """Live a life of a device, whose power is cut some times.
 
     :returns: how many cuts there were
     """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Filesystems to test on: as root images that are mounted, else the directory
+"""Filesystems to test on: as root images that are mounted, else the directory
 for temporary files.
 """
 
@@ -25,8 +24,7 @@ def directory():
 
 @contextlib.contextmanager
 def mounted(*arguments):
-    """
-    Yields a temporary directory on which a filesystem is mounted.
+    """Yields a temporary directory on which a filesystem is mounted.
 
     :param arguments: of mount, without the mount point
     """
@@ -40,9 +38,7 @@ def mounted(*arguments):
 
 @contextlib.contextmanager
 def image(make):
-    """
-    :param make: the command that makes a filesystem in a file
-    """
+    """:param make: the command that makes a filesystem in a file"""
     with directory() as path:
         file = os.path.join(path, 'image')
         with open(file, 'wb') as sparse:

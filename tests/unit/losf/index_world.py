@@ -87,8 +87,7 @@ class IndexTest(unittest.TestCase):
 
     def write(self, name=NAME, hash_=HASH, data=b'some data', number=None,
               partition=PARTITION):
-        """
-        Write a record, by default to volume 1, or 2 if it is a tombstone.
+        """Write a record, by default to volume 1, or 2 if it is a tombstone.
 
         :returns: its Location
         """
@@ -107,8 +106,7 @@ class IndexTest(unittest.TestCase):
         return location
 
     def put(self, index, name=NAME, hash_=HASH, **kwargs):
-        """
-        Write a file and register it.
+        """Write a file and register it.
 
         :returns: its Location
         """
@@ -124,8 +122,7 @@ class IndexTest(unittest.TestCase):
 
     def compactor(self, index, max_volume_size=2 ** 30, layout=None,
                   **limits):
-        """
-        Return a Compactor, which compacts all by default.
+        """Return a Compactor, which compacts all by default.
 
         :param layout: of another device than the test's
         :param limits: of a Limits

@@ -63,8 +63,7 @@ def watched_hub():
 
 
 def serve_index(test, path, index=None, state=''):
-    """
-    Serve an index in this process until a test is over.
+    """Serve an index in this process until a test is over.
 
     :param test: a TestCase
     :param path: of the socket
@@ -93,8 +92,7 @@ def bytes_of(length, seed=1):
 
 
 class Body:
-    """
-    What a client sends.
+    """What a client sends.
 
     :param data: bytes
     :param length: of what it sends before it does something
@@ -117,8 +115,7 @@ class Body:
 
 
 class World:
-    """
-    Devices, and processes that are their index servers.
+    """Devices, and processes that are their index servers.
 
     :param devices: names of devices; a server is started for each
     """
@@ -173,8 +170,7 @@ class World:
 
 
 class KVTest(unittest.TestCase):
-    """
-    An object server, and a diskfile manager beside it, on a world of a
+    """An object server, and a diskfile manager beside it, on a world of a
     module. Each test has an object of its own.
     """
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A process that overwrites one object.
+"""A process that overwrites one object.
 
     python -m tests.unit.losf.kv_writer DEVICES OBJECT START
 

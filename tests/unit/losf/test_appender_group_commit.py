@@ -37,8 +37,7 @@ class TestGroupCommit(AppenderTest):
     disk_class = GatedDisk
 
     def gathered(self, lengths):
-        """
-        Put one file that is held up, then the others, which gather.
+        """Put one file that is held up, then the others, which gather.
 
         :returns: the outcomes of put_many
         """

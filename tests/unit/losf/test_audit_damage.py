@@ -70,8 +70,7 @@ class TestChanges(AuditTest):
     """What changes behind the back of a walk that has listed it."""
 
     def changed(self, change, length=10, **kwargs):
-        """
-        :param change: called with the name of an object after it was listed
+        """:param change: called with the name of an object after it was listed
         :returns: the worker that has audited all, and the name
         """
         names = self.fill(3, length)

@@ -153,8 +153,7 @@ class TestMoving(CompactorTest):
 class TestLeaks(CompactorTest):
 
     def upload_and_die(self, kept):
-        """
-        An object-server registers a file, and is killed amid long uploads.
+        """An object-server registers a file, and is killed amid long uploads.
 
         :param kept: the number of the file
         """

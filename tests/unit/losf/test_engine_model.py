@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Power cuts anywhere, beside writes, deletes, sweeping and compaction.
+"""Power cuts anywhere, beside writes, deletes, sweeping and compaction.
 
 ``SEEDS=20000`` lives as many lives, of five cuts each; ``FIRST_SEED`` begins
 elsewhere.

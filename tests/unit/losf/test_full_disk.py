@@ -169,9 +169,7 @@ class TestRequests(KVTest):
 
 
 class Filler:
-    """
-    :param directory: on the filesystem that is to be full
-    """
+    """:param directory: on the filesystem that is to be full"""
 
     def __init__(self, directory):
         self.path = os.path.join(directory, 'filler')

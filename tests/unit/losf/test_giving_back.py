@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What a volume takes of its filesystem when records are removed, measured; and
-that records beside them stay as they are.
+"""What a volume takes of its filesystem when records are removed, measured;
+and that records beside them stay as they are.
 """
 
 import contextlib
@@ -28,8 +27,7 @@ ROUNDS = 6
 
 
 class World:
-    """
-    A device whose files are written as Swift writes them.
+    """A device whose files are written as Swift writes them.
 
     :param device: the path of its directory
     """

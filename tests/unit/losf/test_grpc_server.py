@@ -47,8 +47,7 @@ class Service:
 
 
 class Client:
-    """
-    A client of any number of streams.
+    """A client of any number of streams.
 
     :param sock: connected
     :param settings: of its end

@@ -22,8 +22,7 @@ PATH = b'/package.Service/Echo'
 
 
 class Peer:
-    """
-    A server that gives each message back, and can be told to be difficult.
+    """A server that gives each message back, and can be told to be difficult.
 
     :param sock: connected
     :param settings: of its end

@@ -19,8 +19,7 @@ class TestListings(IndexTest):
         self.index = self.open_index()
 
     def enter(self, number, **places):
-        """
-        :param number: of a hash, and of its partition
+        """:param number: of a hash, and of its partition
         :param places: of its files: volume and offset
         :returns: (partition, hash, its files)
         """

@@ -16,9 +16,7 @@ MOVED = Location(2, 4096, 1, 2, 3)
 
 
 class FakeStore:
-    """
-    :param files: a dict of hash to a dict of file names to Locations
-    """
+    """:param files: a dict of hash to a dict of file names to Locations"""
 
     def __init__(self, files):
         self.files = files

@@ -9,9 +9,7 @@ from swift_losf.diskfile.lookahead import Lookahead
 
 
 class FakeStore:
-    """
-    :param files: a dict of suffixes to dicts of hashes to file names
-    """
+    """:param files: a dict of suffixes to dicts of hashes to file names"""
 
     def __init__(self, files):
         self.contents = files

@@ -37,8 +37,7 @@ def words(data):
 
 
 def interleaved(before, after, count):
-    """
-    Yield what a reader may see of a bucket while it is written.
+    """Yield what a reader may see of a bucket while it is written.
 
     Both go through the words in order, each in a time of its own.
 

@@ -211,8 +211,7 @@ class TestQuarantineOfALostIndex(RecoveryTest):
     """What the quarantined file had superseded does not come back."""
 
     def rebuilt(self, *records):
-        """
-        :param records: (name, number of the volume, quarantined) each
+        """:param records: (name, number of the volume, quarantined) each
         :returns: the index of nothing but these
         """
         locations = {}

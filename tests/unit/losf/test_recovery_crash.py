@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Power cuts: what was acknowledged is there, what was deleted is not.
+"""Power cuts: what was acknowledged is there, what was deleted is not.
 
 Objects are put, deleted, reclaimed and quarantined as Swift does it. Then the
 power is cut: LevelDB's logs lose some of what was not synced, at their end or
@@ -33,8 +32,7 @@ _LOG_BLOCK = 32768
 
 @dataclass
 class Expected:
-    """
-    :param name: of the newest file, or None
+    """:param name: of the newest file, or None
     :param written: what tells its record from all others
     :param quarantined: the same of what was quarantined
     """
@@ -54,8 +52,7 @@ class Disk:
             self.durable[os.path.basename(path)] = os.path.getsize(path)
 
     def cut_power(self, path, fate, seed):
-        """
-        Take from the logs what is not durable, or a part of that.
+        """Take from the logs what is not durable, or a part of that.
 
         :param path: of a copy of the index
         :param fate: 'tail': the end; 'hole': blocks in the middle read as
@@ -237,8 +234,7 @@ class PowerCutTest(IndexTest):
             self.assertLessEqual(set(expected.quarantined), set(quarantined))
 
     def sweep_all(self, layout, index):
-        """
-        Give all back that is dead.
+        """Give all back that is dead.
 
         :returns: the numbers of the volumes that are left
         """

@@ -82,8 +82,7 @@ class SalvageTest(RecoveryTest):
                       if name.endswith('.ldb'))
 
     def damage(self, path, letter=b'o'):
-        """
-        Change some bytes of a table.
+        """Change some bytes of a table.
 
         :param letter: of the entries that cannot be read any more
         """

@@ -17,9 +17,8 @@ from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
 
 @unittest.skipIf(os.geteuid(), 'only root can mount')
 class TestUnmounted(IndexTest):
-    """
-    A directory that is mounted at the path of the device, so that what is on
-    it can still be seen when it is not.
+    """A directory that is mounted at the path of the device, so that what is
+    on it can still be seen when it is not.
     """
 
     def setUp(self):

@@ -210,8 +210,7 @@ class TestReadOnly(UnwritableTest):
 
 
 class Faults:
-    """
-    Lets one call fail that changes something on the disk.
+    """Lets one call fail that changes something on the disk.
 
     :param number: which of them
     :param error: its errno

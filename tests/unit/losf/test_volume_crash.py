@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What power cuts leave of volumes.
+"""What power cuts leave of volumes.
 
 Everything that reaches the files is recorded. The disk is then thought to stop
 at any point: what was synced before is there; of what was not, any sector of
@@ -30,9 +29,7 @@ SEED = int(os.environ.get('LOSF_CRASH_SEED', '20261120'))
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """
-    :param at: how many operations had been recorded
-    """
+    """:param at: how many operations had been recorded"""
     at: int
     inode: int
     number: int
@@ -40,9 +37,7 @@ class Acknowledged:
 
 
 class Image:
-    """
-    What may be on disk of one volume.
-    """
+    """What may be on disk of one volume."""
 
     def __init__(self):
         self.durable = bytearray()
@@ -157,8 +152,7 @@ class CrashTest(VolumeTest):
             yield
 
     def check(self, cuts_each):
-        """
-        Cut the power after every operation, in several ways each.
+        """Cut the power after every operation, in several ways each.
 
         :returns: how many images were looked at
         """

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Traffic as Swift's processes make it, monkey patched as they are.
+"""Traffic as Swift's processes make it, monkey patched as they are.
 
     python -m tests.unit.losf.traffic SOCKET GREENLETS THREADS ROUNDS
 

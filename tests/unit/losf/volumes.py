@@ -42,9 +42,7 @@ def bytes_of(number, length):
 
 
 class VolumeTest(unittest.TestCase):
-    """
-    A device in a temporary directory.
-    """
+    """A device in a temporary directory."""
 
     def setUp(self):
         self.device = tempfile.mkdtemp(prefix='losf')
@@ -110,8 +108,7 @@ class VolumeTest(unittest.TestCase):
 
 
 class FailingDisk:
-    """
-    Stands for the module os where volumes are written, and fails on demand.
+    """Stands for the module os where volumes are written, and fails on demand.
 
     Everything that reaches a file is put down in log, as (operation, inode,
     arguments).
@@ -178,8 +175,7 @@ class AppenderTest(VolumeTest):
         return sum(1 for each in self.disk.log if each[0] == 'sync')
 
     def put_many(self, lengths):
-        """
-        Put files from a thread each.
+        """Put files from a thread each.
 
         :returns: the outcome of each, by number: a Pending or an OSError
         """

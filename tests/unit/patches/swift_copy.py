@@ -9,8 +9,7 @@ from swift_lightsync import patcher
 
 
 def copy_swift(tree, action):
-    """
-    Copy the installed Swift, as a tree that pip might have made.
+    """Copy the installed Swift, as a tree that pip might have made.
 
     :param tree: path of an empty directory
     :param action: apply or revert: the patches that the copy is to have

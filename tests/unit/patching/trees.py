@@ -23,8 +23,7 @@ DIFF = """A reason.
 
 
 def make_tree(whole, root, kind):
-    """
-    Make a tree with the files of Swift that matter here.
+    """Make a tree with the files of Swift that matter here.
 
     :param whole: a copy of Swift
     :param root: of the tree

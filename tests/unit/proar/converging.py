@@ -59,8 +59,7 @@ class ServerTestCase(SwiftTestCase):
         return served(app or self.app, protocol=SwiftHttpProtocol, **options)
 
     def ask(self, method, name, stamp, body=b'', device=HERE, **headers):
-        """
-        A request of a client's, straight to the app.
+        """A request of a client's, straight to the app.
 
         :param stamp: seconds after EPOCH
         :param headers: with underscores for hyphens
@@ -79,8 +78,7 @@ class ServerTestCase(SwiftTestCase):
         return request.get_response(self.app).status_int
 
     def files(self, device):
-        """
-        :returns: what a device holds, a dict of path below the device ->
+        """:returns: what a device holds, a dict of path below the device ->
             (contents, metadata)
         """
         top = os.path.join(self.devices_dir, device,

@@ -60,8 +60,7 @@ def note_all(device_path, state, most=1 << 20):
 
 @contextmanager
 def side_by_side(owner, name):
-    """
-    Have the flush of a log, and another one, end when both have begun.
+    """Have the flush of a log, and another one, end when both have begun.
 
     :param owner, name: of the function that makes the other flush
     """

@@ -7,8 +7,7 @@ from tests.unit.proar.model_roles import DEVICES, REGIONS, RINGS, Broken
 
 
 class Life:
-    """
-    One life of a World.
+    """One life of a World.
 
     :param world: the World
     """
@@ -29,8 +28,7 @@ class Life:
                           if entry.stamp <= device.value]
 
     def give_ring(self, device):
-        """
-        Give a device the new ring.
+        """Give a device the new ring.
 
         One that is new at its place has nothing of before, when it was a
         hand-off: see the table of what can be seen.

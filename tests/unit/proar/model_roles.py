@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A model of vouching, fences and ring epochs: one object, steps in any order.
+"""A model of vouching, fences and ring epochs: one object, steps in any order.
 
 Whether a device may answer alone is decided by the product's own `Standing`.
 Everything else is a few lines each: what PROTOCOL.md says in "Vouching" and
@@ -32,8 +31,7 @@ class Broken(Exception):
 
 
 class World:
-    """
-    The devices, the network and the clients of one life.
+    """The devices, the network and the clients of one life.
 
     :param chance: a random.Random
     :param mutations: names of rules that are left out

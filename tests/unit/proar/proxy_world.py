@@ -25,8 +25,7 @@ from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
 
 
 class ObjectServer:
-    """
-    An object-server whose answers can be spoilt.
+    """An object-server whose answers can be spoilt.
 
     :param app: Swift's ObjectController of the node
     :param devices: its directory
@@ -105,8 +104,7 @@ class FakeMemcache:
 
 
 class ProxyCase(SwiftTestCase):
-    """
-    The primaries and a hand-off of partition 0. The servers are known by
+    """The primaries and a hand-off of partition 0. The servers are known by
     their roles: `self.role[0]` is the primary role of `self.name`.
     """
 
@@ -203,8 +201,7 @@ class ProxyCase(SwiftTestCase):
         return self.status('PUT', body, **kwargs)
 
     def asked(self, method=None):
-        """
-        :returns: how many requests the roles have got since last asked, in
+        """:returns: how many requests the roles have got since last asked, in
             their order, and then the hand-off
         """
         counts = []
@@ -228,8 +225,7 @@ class ProxyCase(SwiftTestCase):
 
 
 class VouchedCase(ProxyCase):
-    """
-    Servers that log and vouch, with a clock of promises that stands still.
+    """Servers that log and vouch, with a clock of promises that stands still.
 
     A server that waits for a promise to end lets the clock go on.
     """

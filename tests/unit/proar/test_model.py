@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The model of vouching: no life misses a write, and each rule is needed.
+"""The model of vouching: no life misses a write, and each rule is needed.
 
 ``SEEDS=300`` lives as many lives of each kind, ``FIRST_SEED=N SEEDS=1``
 repeats one.

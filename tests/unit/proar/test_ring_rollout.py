@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A ring that reaches proxies and nodes in any order: no read misses a write.
+"""A ring that reaches proxies and nodes in any order: no read misses a write.
 
 Real proxies and object-servers, each with the ring that it has by now; time
 and rounds of questions are the test's. ``SEEDS=300`` plays as many orders,

@@ -29,8 +29,7 @@ SYNC = '/' + verb.ROOTS, '/' + verb.SHARED
 
 
 class Node:
-    """
-    One host of the cluster: a device, an object-server, a replicator.
+    """One host of the cluster: a device, an object-server, a replicator.
 
     :param case: the :class:`ClusterTestCase`
     :param number: its device id; it listens on 127.0.0.(number + 2)
@@ -110,8 +109,7 @@ class ClusterTestCase(SwiftTestCase):
             postponed, 'PASS_PATIENCE', self.pass_patience))
 
     def start(self, count, rows=None, stock=(), regions=None):
-        """
-        Start the nodes, and make their ring and replicators.
+        """Start the nodes, and make their ring and replicators.
 
         :param count: how many nodes
         :param rows: the node of each row of the ring; default: all
@@ -150,8 +148,7 @@ class ClusterTestCase(SwiftTestCase):
                           return_value=[self.nodes[number].ip])
 
     def run_pass(self, number, daemon=None, **overrides):
-        """
-        Run a pass of a node's replicator.
+        """Run a pass of a node's replicator.
 
         :returns: its statistics
         """

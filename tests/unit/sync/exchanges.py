@@ -33,8 +33,7 @@ def free_port():
 
 
 class RsyncServer:
-    """
-    A real rsyncd with a module for each node.
+    """A real rsyncd with a module for each node.
 
     :param directory: for its files
     :param modules: a dict, module name to path
@@ -67,8 +66,7 @@ class RsyncServer:
 
 
 class Meddler:
-    """
-    A node's object-server, with something in the way of some messages.
+    """A node's object-server, with something in the way of some messages.
 
     :param node: the Node
     :param what: the end of the paths of those messages
@@ -160,8 +158,7 @@ class ExchangeTestCase(ClusterTestCase):
         return found
 
     def hash_all(self, parts=range(PARTS)):
-        """
-        Hash what is queued: as in stock Swift, superseded files of a
+        """Hash what is queued: as in stock Swift, superseded files of a
         partition that was exchanged alone go only then.
         """
         for number in range(self.hosts):
@@ -203,8 +200,7 @@ class ExchangeTestCase(ClusterTestCase):
             yield
 
     def make_a_bit_of_everything(self):
-        """
-        Differences of all kinds.
+        """Differences of all kinds.
 
         :returns: the partitions that differ
         """
@@ -261,8 +257,7 @@ class RsyncTestCase(ExchangeTestCase):
 
     @contextlib.contextmanager
     def rsyncs(self, results=(), instead=None):
-        """
-        The commands of node 0, and what each pushes: tuples of a list of
+        """The commands of node 0, and what each pushes: tuples of a list of
         arguments and a list of paths. The first ones end with these results.
 
         :param instead: called with both before it is run

@@ -86,8 +86,7 @@ class SwiftTestCase(unittest.TestCase):
         self.addCleanup(lambda: self._timeout.cancel())
 
     def renew_deadline(self):
-        """
-        Fail if the test, or the next of its seeds, hangs.
+        """Fail if the test, or the next of its seeds, hangs.
 
         That names the test, and no run is stuck.
         """
@@ -122,8 +121,7 @@ class SwiftTestCase(unittest.TestCase):
 
 @contextlib.contextmanager
 def served(app, ip='127.0.0.1', port=0, **options):
-    """
-    A real wsgi server.
+    """A real wsgi server.
 
     :param port: 0 for any
     :returns: (as a context) its port
@@ -154,8 +152,7 @@ def pending_timers():
 
 
 def ring_of(directory, nodes, rows=None):
-    """
-    A real ring, loaded from a real file, of two partitions.
+    """A real ring, loaded from a real file, of two partitions.
 
     :param directory: where the file is
     :param nodes: the devices, in the order of their ids
@@ -170,8 +167,7 @@ def ring_of(directory, nodes, rows=None):
 
 
 def ring_of_parts(directory, nodes, parts):
-    """
-    A real ring, as :func:`ring_of`, of any number of partitions.
+    """A real ring, as :func:`ring_of`, of any number of partitions.
 
     :param parts: for each partition the device ids of its rows; as many as a
         power of two

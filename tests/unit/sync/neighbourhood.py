@@ -55,8 +55,7 @@ class Clock:
 
 
 class FakeClient:
-    """
-    All nodes behave alike, until one is told to do otherwise.
+    """All nodes behave alike, until one is told to do otherwise.
 
     :ivar behaviour: a dict, endpoint to a function
     """
@@ -86,8 +85,7 @@ class FakeClient:
 
 
 class Bench:
-    """
-    The neighbours of a node, with a client and a clock that are none.
+    """The neighbours of a node, with a client and a clock that are none.
 
     :param nodes: devices of other nodes
     """

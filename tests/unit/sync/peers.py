@@ -29,8 +29,7 @@ def answer(body=EQUAL, status=b'200 OK', length=None, headers=b''):
 
 
 def read_request(sock):
-    """
-    Read one request from a socket.
+    """Read one request from a socket.
 
     :returns: its head and its body, or None at the end
     """
@@ -73,8 +72,7 @@ class ClientTestCase(SwiftTestCase):
         wait_for(lambda: pending_timers() <= self.timers, 'no timer left')
 
     def scripted(self, script):
-        """
-        A peer that handles each connection by a function of its socket.
+        """A peer that handles each connection by a function of its socket.
 
         :returns: its node
         """

@@ -76,8 +76,7 @@ class TestIdleness(ActivityTestCase):
         self.idleness = Idleness(self.subject)
 
     def is_idle(self, seconds, own):
-        """
-        Return whether a neighbour is found to be idle.
+        """Return whether a neighbour is found to be idle.
 
         :param seconds: for which the neighbour was idle
         :param own: since our own rounds were played the last time

@@ -32,8 +32,7 @@ def narrow(ours, theirs):
 
 
 def compared(ours, theirs):
-    """
-    Play a comparison to its end.
+    """Play a comparison to its end.
 
     :param ours: the sender's roots
     :param theirs: the receiver's

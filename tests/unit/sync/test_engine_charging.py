@@ -48,8 +48,7 @@ class ChargingTestCase(unittest.TestCase):
             self.fail('nobody refuses, so nothing is done')
 
     def call(self, replies, to=ONE, whole_node=False):
-        """
-        Send a request that is answered with these.
+        """Send a request that is answered with these.
 
         :returns: its Reply, and the other actions
         """

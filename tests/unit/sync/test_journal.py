@@ -170,8 +170,7 @@ LIVES = int(os.environ.get('LIVES', 60))
 
 
 class TestRaces(JournalTestCase):
-    """
-    Writers and readers in any order, and killed at any step.
+    """Writers and readers in any order, and killed at any step.
 
     A reader that believes something else than what is there has an entry, or
     a reason to look at everything, before it next answers.

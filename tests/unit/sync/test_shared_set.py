@@ -35,8 +35,7 @@ ITEMS = st.sets(st.tuples(st.integers(0, 3), st.sampled_from(DEVICES),
 
 
 def play(ours, theirs, states=None):
-    """
-    Play a conversation to its end.
+    """Play a conversation to its end.
 
     :param theirs: the roots that the peer can read
     :param states: its devices that are not ready

@@ -30,8 +30,7 @@ def nobody(*devices):
 
 def play(devices, answers, pushes, failed=nobody, is_cut=nobody,
          hand_offs=()):
-    """
-    Play a round.
+    """Play a round.
 
     :param answers: a dict, device id to Answer
     :param pushes: a dict, device id to whether an exchange with it goes well

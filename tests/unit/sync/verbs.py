@@ -23,8 +23,7 @@ OTHER = 'ab' * 16
 
 
 def message(roots, slices=None, with_list=True):
-    """
-    Return a sync message.
+    """Return a sync message.
 
     :param roots: a dict, partition to root
     :param slices: how many; default: one for each partition

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A process that writes to a partition as an object-server does.
+"""A process that writes to a partition as an object-server does.
 
 Arguments: devices directory, seed of the object names, number of writes. A
 line on standard output says that it is ready, one on standard input that it

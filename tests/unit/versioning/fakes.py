@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Real container servers in this process, behind a connection that is a
+"""Real container servers in this process, behind a connection that is a
 function call, and strategies of sites that use them.
 """
 
@@ -60,8 +59,7 @@ class Ring:
 
 
 class Server:
-    """
-    A container server whose answers can be spoilt.
+    """A container server whose answers can be spoilt.
 
     :param app: Swift's ContainerController
     """
@@ -100,8 +98,7 @@ class _Controller(ContainerController):
 
 
 class _Exchange:
-    """
-    A request under way, as an ``Exchange``.
+    """A request under way, as an ``Exchange``.
 
     :param answer: a function of its (method, path, headers, body) that
         returns a function that gives the Response
@@ -123,8 +120,7 @@ class _Exchange:
 
 
 class Network:
-    """
-    The ``connections`` of ``Rows``: requests are calls of the servers.
+    """The ``connections`` of ``Rows``: requests are calls of the servers.
 
     A request's round is one more than that of the last that was answered
     before it was sent: what requests cost one after the other.
@@ -174,8 +170,7 @@ class Network:
 
     @contextmanager
     def counted(self):
-        """
-        :returns: (as a context) a namespace: the ``rounds`` of the requests
+        """:returns: (as a context) a namespace: the ``rounds`` of the requests
             in it and what was ``sent``
         """
         found = SimpleNamespace()
@@ -189,8 +184,7 @@ class Network:
 
 
 class Site:
-    """
-    A cluster of three container servers.
+    """A cluster of three container servers.
 
     :param name: one of SITES
     :param skew: of its clock, seconds
@@ -276,8 +270,7 @@ class Site:
 
 
 class PatientCase(SwiftTestCase):
-    """
-    A case that no busy machine fails: only tests of slowness are impatient.
+    """A case that no busy machine fails: only tests of slowness are impatient.
 
     ``memory`` is a directory that no disk is waited for in: SQLite would, at
     each commit.

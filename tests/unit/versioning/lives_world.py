@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The life of versions and of their container at three sites, by dice: what
+"""The life of versions and of their container at three sites, by dice: what
 clients do, what befalls the sites, and what was acknowledged meanwhile.
 """
 
@@ -79,8 +78,7 @@ class Link:
 
 
 class World:
-    """
-    What a trace does, and what was acknowledged.
+    """What a trace does, and what was acknowledged.
 
     :param case: the ``SitesTestCase``
     """
@@ -209,9 +207,8 @@ class World:
             self.say('  deleted', known)
 
     def known(self, site):
-        """
-        Check that the deleter knows all versions of all sites. An object from
-        before versioning is known once its site has adopted it.
+        """Check that the deleter knows all versions of all sites. An object
+        from before versioning is known once its site has adopted it.
         """
         return not any(
             container == CONTAINER for each in self.sites
@@ -222,8 +219,7 @@ class World:
             for entry in each.strategy.versions())
 
     def is_last(self, site):
-        """
-        Check that no site has a newer life record: one of a clock that is
+        """Check that no site has a newer life record: one of a clock that is
         ahead comes later, and counts then.
         """
         mine = site.strategy.life()

@@ -29,8 +29,7 @@ from swift_lightsync.versioning.rows.rows import Rows
 
 
 class MemoryReplica:
-    """
-    A container server in a dict: it decides as the real one does, but has
+    """A container server in a dict: it decides as the real one does, but has
     neither disks nor shards.
     """
 
@@ -78,8 +77,7 @@ class MemoryReplica:
 
 
 class MemoryReplicas:
-    """
-    The ``Replicas`` of one container, each a ``MemoryReplica``.
+    """The ``Replicas`` of one container, each a ``MemoryReplica``.
 
     :param gate: a function of the number of a replica, or of None: called
         before it is reached, and after all have answered; False: the request
@@ -107,8 +105,7 @@ class MemoryReplicas:
 
 
 class MemoryRows(Rows):
-    """
-    ``Rows`` of a container whose replicas never fail: dicts.
+    """``Rows`` of a container whose replicas never fail: dicts.
 
     :param gate: called before each request
     :param replicas: each a ``MemoryReplica``; one, if none are given

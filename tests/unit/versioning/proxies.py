@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A proxy app that keeps objects in a dict, and the versioning filter in front
+"""A proxy app that keeps objects in a dict, and the versioning filter in front
 of it, with rows that are kept in dicts, too.
 """
 
@@ -45,8 +44,7 @@ KEPT = ('content-type', 'x-delete-at', 'x-object-manifest')
 
 
 def listing(rows, params):
-    """
-    Return what Swift lists of some rows.
+    """Return what Swift lists of some rows.
 
     :param rows: a list of ``Row``
     :param params: of the request, text
@@ -277,8 +275,7 @@ class MemoryProxy(Application):
 
 
 class Pipeline:
-    """
-    The filter and its proxy.
+    """The filter and its proxy.
 
     :param case: a TestCase
     :param mode: of the filter
@@ -302,8 +299,7 @@ class Pipeline:
 
     def __call__(self, method, path, headers=None, body='', query='',
                  environ=None, **more):
-        """
-        :param path: below the account, unquoted
+        """:param path: below the account, unquoted
         :returns: a ``Response``
         """
         self.now += 1

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Sites in one process: real container servers with real databases on three
+"""Sites in one process: real container servers with real databases on three
 devices each, real rows and strategies, receivers behind real sockets, real
 propagators. Only the data of versions is kept in a dict.
 """
@@ -124,8 +123,7 @@ class SiteContainer:
 
 
 class Site:
-    """
-    :param case: the ``SitesTestCase``
+    """:param case: the ``SitesTestCase``
     :param mode: of its containers
     """
 

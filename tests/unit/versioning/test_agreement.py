@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Sites that have taken in the same versions agree on the latest and on the
+"""Sites that have taken in the same versions agree on the latest and on the
 history, whatever came when, how often and by which clock; and replicas of a
 site answer as one, whatever each of them has missed.
 """
@@ -33,8 +32,7 @@ MODES = (WriteRepair, ReadRepair)
 
 
 class ModelSite:
-    """
-    :param kind: of its strategy
+    """:param kind: of its strategy
     :param skew: of its clock, in steps of 10 ms
     """
 
@@ -164,8 +162,7 @@ class TestAgreement(unittest.TestCase):
 
 
 class Lossy:
-    """
-    A strategy whose requests do not reach all of three replicas.
+    """A strategy whose requests do not reach all of three replicas.
 
     :param rng: says which
     """

@@ -54,8 +54,7 @@ class AuditCase(SitesTestCase):
                  'all have all')
 
     def audit(self, done=True):
-        """
-        Each replica's server looks at all rows.
+        """Each replica's server looks at all rows.
 
         :param done: whether all are right in the end
         :returns: (the RepairTask, (device, request) of what was asked)

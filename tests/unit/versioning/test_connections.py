@@ -32,8 +32,7 @@ CLOSED = OK.replace(b'\r\n\r\n', b'\r\nConnection: close\r\n\r\n')
 
 
 class Server:
-    """
-    Answers each request with the next of some bytes.
+    """Answers each request with the next of some bytes.
 
     :param answers: of each connection, in the order in which they are made;
         after the last one it is closed

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Random lives of versions and of their container at three sites: writes,
+"""Random lives of versions and of their container at three sites: writes,
 purges, deletions of the container; links that are cut or lose requests,
 propagators that die, wrong clocks. When all is well again, and nothing changes
 any more, what follows from what was acknowledged is at all sites.
@@ -59,8 +58,7 @@ class TestLivesOfVersions(SitesTestCase):
 
     @staticmethod
     def expected(world, live):
-        """
-        Return what has to be live: of null versions the newest; if that is
+        """Return what has to be live: of null versions the newest; if that is
         purged, perhaps another one, that had not heard of it.
         """
         wanted = {}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What was acknowledged keeps its row and its data, whatever other writers do at
-the same time: those of null versions above all, which purge each other.
+"""What was acknowledged keeps its row and its data, whatever other writers do
+at the same time: those of null versions above all, which purge each other.
 
 A writer here does what a proxy does: it stores its data, commits the version,
 then deletes the data of what it has replaced. Each request, to container
@@ -35,8 +34,7 @@ class DataMissing(Exception):
 
 
 class Proxy:
-    """
-    A writer that stores data.
+    """A writer that stores data.
 
     :param strategy: with a gate before each of its requests
     :param data: the names of all data that is stored

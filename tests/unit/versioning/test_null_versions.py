@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The versioning filter: objects that were there before versioning, and those
+"""The versioning filter: objects that were there before versioning, and those
 that are written while it is suspended.
 """
 

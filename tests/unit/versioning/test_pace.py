@@ -24,8 +24,7 @@ BOUND = 5.0
 
 
 class Simulated:
-    """
-    A sender and a site that works on one shipment after the other.
+    """A sender and a site that works on one shipment after the other.
 
     :param cost: a function of a shipment's number: the seconds that it takes
     :param rtt: seconds of a round trip

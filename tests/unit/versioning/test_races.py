@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writers of one object at one site, in every order of their steps: each request
-to container servers is a step, and what it reads, decides and writes there is
-one transaction.
+"""Writers of one object at one site, in every order of their steps: each
+request to container servers is a step, and what it reads, decides and writes
+there is one transaction.
 """
 
 import unittest
@@ -25,8 +24,7 @@ OBJECT = 'o'
 
 
 class Race:
-    """
-    Some writers, each a proxy with a clock of its own.
+    """Some writers, each a proxy with a clock of its own.
 
     :param skews: of their clocks, seconds
     """
@@ -56,8 +54,7 @@ class Race:
         return wait
 
     def run(self, jobs, choices=(), dice=None):
-        """
-        :param jobs: a function of a strategy for each writer
+        """:param jobs: a function of a strategy for each writer
         :param choices: which writer takes the next step, by the index among
             those that are not done; then the first does, or who the dice say
         :returns: how many could be chosen at each step
@@ -99,8 +96,7 @@ def put_at_once(strategy, null=False):
 
 
 def orders(prepare, jobs, skews):
-    """
-    :param prepare: a function of a strategy: what is there before
+    """:param prepare: a function of a strategy: what is there before
     :param jobs: functions of a strategy and of what prepare returned
     :returns: (an iterator) a ``Race`` for each order of their steps
     """

@@ -212,8 +212,7 @@ class TestHint(CacheCase):
 
     @contextmanager
     def dropped(self, error=None):
-        """
-        :param error: what closing ends with
+        """:param error: what closing ends with
         :yields: a list of the bodies that are closed, complete at the end
         """
         bodies = []

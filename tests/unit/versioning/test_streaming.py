@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-A task for a peer: how many requests it makes, and what becomes of versions
+"""A task for a peer: how many requests it makes, and what becomes of versions
 when requests fail. The peer is a dict, which the wire's real messages reach.
 """
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-progress.py: a point claims what is done; sync_point.py: whose turn it is.
+"""progress.py: a point claims what is done; sync_point.py: whose turn it is.
 """
 
 import math

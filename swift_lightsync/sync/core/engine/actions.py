@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-What the processes of the engine want done, and what comes of it.
+"""What the processes of the engine want done, and what comes of it.
 
 A process yields :class:`Pause`, :class:`Together` and actions; who runs it
 sends back the result of each.
@@ -23,8 +22,7 @@ Process = Generator[Any, Any, _Result]
 
 @dataclass(frozen=True)
 class Pause:
-    """
-    Waits.
+    """Waits.
 
     :param seconds: how long
     """
@@ -33,8 +31,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Together:
-    """
-    Runs processes at the same time, until all are done.
+    """Runs processes at the same time, until all are done.
 
     The result tells of each whether it came to its end: an unexpected
     exception, which the shell logs, ends only the process that it is raised
@@ -67,8 +64,7 @@ NO_ANSWER = {Outcome.REFUSED: Answer.REFUSED, Outcome.SILENT: Answer.TIMEOUT,
 
 @dataclass(frozen=True)
 class Reply:
-    """
-    What came of a request; its action is the shell's own.
+    """What came of a request; its action is the shell's own.
 
     :param outcome: what became of it
     :param value: the answer, if it is one
@@ -98,8 +94,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Knock:
-    """
-    Makes a connection to a node, and closes it. Its result is a Reply.
+    """Makes a connection to a node, and closes it. Its result is a Reply.
 
     :param node: any device of the node
     """
@@ -108,8 +103,7 @@ class Knock:
 
 @dataclass(frozen=True)
 class Failed:
-    """
-    Tells of a request that was not answered. Nobody waits for that.
+    """Tells of a request that was not answered. Nobody waits for that.
 
     :param node: the device that it was sent to
     :param key: what it is charged to

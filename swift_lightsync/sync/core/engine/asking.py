@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Answers the Checks of many rounds with few messages.
+"""Answers the Checks of many rounds with few messages.
 
 PROTOCOL.md, "Batches", "A conversation".
 """
@@ -27,8 +26,7 @@ MESSAGES = 16
 
 def asking(peers: Peers, rounds: Collection[Round],
            limit: int) -> Process[None]:
-    """
-    Answer the Checks of rounds, until none is pending.
+    """Answer the Checks of rounds, until none is pending.
 
     What goes to one node is one conversation; with a node that has none it is
     a message a device.
@@ -61,8 +59,7 @@ def asking(peers: Peers, rounds: Collection[Round],
 
 
 def asking_pair(peers: Peers, pair: Pair) -> Process[None]:
-    """
-    Ask a neighbour about the partitions of one device.
+    """Ask a neighbour about the partitions of one device.
 
     :param peers: whom to ask
     :param pair: the rounds to be answered

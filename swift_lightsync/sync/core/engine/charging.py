@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Charges what becomes of requests to nodes and devices.
+"""Charges what becomes of requests to nodes and devices.
 
 LightSync §5.4. PROTOCOL.md, "Failed neighbours", "Busy neighbours", "Notices".
 """
@@ -31,8 +30,7 @@ from swift_lightsync.sync.wire.notice import Notice
 
 @dataclass
 class Tally:
-    """
-    What a pass did.
+    """What a pass did.
 
     :param asked: partitions that neighbours were asked about one by one, once
         for each neighbour
@@ -96,8 +94,7 @@ class Chance(Protocol):
 
 
 class Charging:
-    """
-    Requests to other nodes, whose outcome goes into the failure table.
+    """Requests to other nodes, whose outcome goes into the failure table.
 
     :param failures: the failure table
     :param clock: returns the time of one clock, seconds
@@ -143,9 +140,8 @@ class Charging:
 
     def calling(self, sender: Sender, node: RingDevice, request: object,
              whole_node: bool = False) -> Process[Reply]:
-        """
-        Send a request, again and again while the node puts us off, as far as
-        the pass has time.
+        """Send a request, again and again while the node puts us off, as far
+        as the pass has time.
 
         :param sender: the local node
         :param node: the device to talk to
@@ -194,8 +190,7 @@ class Charging:
 
     @property
     def patience(self) -> int:
-        """
-        The weight of a time-out, which holds up the pass.
+        """The weight of a time-out, which holds up the pass.
 
         A refusal, which has weight 1, costs next to nothing.
         """
@@ -203,9 +198,7 @@ class Charging:
 
     @property
     def costly(self) -> int:
-        """
-        The weight of what has held up the pass: once is enough.
-        """
+        """The weight of what has held up the pass: once is enough."""
         return max(self.failures.limit, self.patience)
 
     def contact(self, node: RingDevice) -> None:

@@ -12,8 +12,7 @@ from swift_lightsync.sync.core.replica_ring import RingDevice
 
 @dataclass(frozen=True)
 class Difference:
-    """
-    How a partition differs between a neighbour and here.
+    """How a partition differs between a neighbour and here.
 
     :param suffixes: the suffixes that differ
     :param absent: those of them of which the neighbour has nothing
@@ -30,8 +29,7 @@ Differences = Mapping[Round, Difference]
 
 @dataclass(frozen=True)
 class Batch:
-    """
-    Partitions of one device and policy, and a device to exchange them with.
+    """Partitions of one device and policy, and a device to exchange them with.
 
     :param node: the device
     :param rounds: the rounds of the partitions, one at least
@@ -58,8 +56,7 @@ class MayGoOn:
 
 @dataclass(frozen=True)
 class AskSuffixes:
-    """
-    Asks for suffix hashes; the value of its Reply has them by partition.
+    """Asks for suffix hashes; the value of its Reply has them by partition.
 
     :param batch: the batch
     :param partitions: the partitions that are asked about
@@ -70,8 +67,7 @@ class AskSuffixes:
 
 @dataclass(frozen=True)
 class Compare:
-    """
-    Compares partitions with a neighbour's suffix hashes.
+    """Compares partitions with a neighbour's suffix hashes.
 
     The result has the Difference of each partition that could be read.
 
@@ -84,9 +80,8 @@ class Compare:
 
 @dataclass(frozen=True)
 class AskMissing:
-    """
-    Finds out what a neighbour lacks; the value of its Reply has the paths by
-    partition, without those that cannot be read here or there.
+    """Finds out what a neighbour lacks; the value of its Reply has the paths
+    by partition, without those that cannot be read here or there.
 
     It is charged already: it may take several messages, or none.
 
@@ -101,8 +96,7 @@ class AskMissing:
 
 @dataclass(frozen=True)
 class PushPaths:
-    """
-    Pushes paths at once; the result tells whether all of them were.
+    """Pushes paths at once; the result tells whether all of them were.
 
     :param batch: the batch
     :param differing: what differs, of the rounds that have paths
@@ -115,8 +109,7 @@ class PushPaths:
 
 @dataclass(frozen=True)
 class PushSuffixes:
-    """
-    Pushes a partition's suffixes by itself; the result tells if all were.
+    """Pushes a partition's suffixes by itself; the result tells if all were.
 
     :param batch: the batch
     :param round: the partition's round
@@ -129,8 +122,7 @@ class PushSuffixes:
 
 @dataclass(frozen=True)
 class AskRehash:
-    """
-    Makes a neighbour hash suffixes anew; its result is a Reply.
+    """Makes a neighbour hash suffixes anew; its result is a Reply.
 
     :param batch: the batch
     :param suffixes: the suffixes by partition
@@ -141,8 +133,7 @@ class AskRehash:
 
 @dataclass(frozen=True)
 class GaveUp:
-    """
-    Tells that a batch is left to be exchanged one by one.
+    """Tells that a batch is left to be exchanged one by one.
 
     :param batch: the batch
     :param reply: why

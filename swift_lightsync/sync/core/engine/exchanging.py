@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Exchanges of many partitions with one neighbour, done together.
+"""Exchanges of many partitions with one neighbour, done together.
 
 Partitions that it does not complete, for whatever reason, are left to be
 exchanged one by one. PROTOCOL.md, "An exchange".
@@ -49,8 +48,7 @@ class _Unanswered(Exception):
 
 
 class Exchanging:
-    """
-    The exchanges that some rounds want, done in batches.
+    """The exchanges that some rounds want, done in batches.
 
     :param peers: whom to exchange with
     :param concurrency: how many exchanges are under way at once
@@ -72,8 +70,7 @@ class Exchanging:
         self._without_missing: set[NodeTuple] = set()
 
     def running(self, rounds: Collection[Round]) -> Process[None]:
-        """
-        Exchange what can be exchanged, and tell the rounds.
+        """Exchange what can be exchanged, and tell the rounds.
 
         :param rounds: rounds of one or several devices; those that want no
             exchange are passed over
@@ -152,8 +149,7 @@ class Exchanging:
 
     def _exchange(self, batch: Batch
                   ) -> Process[list[tuple[Round, int, int]]]:
-        """
-        Exchange a batch.
+        """Exchange a batch.
 
         :returns: each round of which the device now holds everything, the
             number of suffixes pushed to, and the number of its suffixes
@@ -172,8 +168,7 @@ class Exchanging:
                 if each in pushed or each not in differing]
 
     def _suffix_hashes(self, batch: Batch) -> Process[dict[int, Any]]:
-        """
-        Return the suffix hashes that a device has of partitions.
+        """Return the suffix hashes that a device has of partitions.
 
         It is asked again about those that it had no time for, as long as it
         gets on; those that it cannot read are left out.
@@ -190,8 +185,7 @@ class Exchanging:
 
     def _push(self, batch: Batch,
               differing: Differences) -> Process[dict[Round, int]]:
-        """
-        Push what the device lacks.
+        """Push what the device lacks.
 
         :returns: for each round of which nothing is left to push, the number
             of suffixes that were pushed to

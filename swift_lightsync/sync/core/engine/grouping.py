@@ -22,8 +22,7 @@ _Item = TypeVar('_Item')
 
 def in_turns(items: Sequence[_Item], neighbour: Callable[[_Item], Any],
              most: int = TOGETHER) -> Iterator[Sequence[_Item]]:
-    """
-    Yield what is played together, one after the other.
+    """Yield what is played together, one after the other.
 
     What one node is asked about stays together as far as it can, so that it
     is asked once.
@@ -53,8 +52,7 @@ def in_turns(items: Sequence[_Item], neighbour: Callable[[_Item], Any],
 
 @dataclass(frozen=True)
 class Pair:
-    """
-    Rounds of one device and policy that wait for one neighbour.
+    """Rounds of one device and policy that wait for one neighbour.
 
     :param policy: the policy
     :param device: name of the local device
@@ -103,8 +101,7 @@ class Pair:
 
 
 def pairs_of(rounds: Iterable[Round]) -> list[Pair]:
-    """
-    Group rounds by the neighbour that they wait for.
+    """Group rounds by the neighbour that they wait for.
 
     :param rounds: rounds; those with no Check pending are passed over
     """
@@ -123,8 +120,7 @@ def pairs_of(rounds: Iterable[Round]) -> list[Pair]:
 
 
 def messages_of(pairs: Iterable[Pair], limit: int) -> list[list[Pair]]:
-    """
-    Put the pairs of one node into messages.
+    """Put the pairs of one node into messages.
 
     :param pairs: the pairs
     :param limit: partitions of one message, at most

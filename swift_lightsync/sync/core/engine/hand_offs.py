@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Partitions that do not belong to the device that holds them.
+"""Partitions that do not belong to the device that holds them.
 
 All devices that the ring names are asked about many of them at once, and
 pushed what they lack. PROTOCOL.md, "Hand-offs".
@@ -28,8 +27,7 @@ from swift_lightsync.sync.core.sync_round import (
 
 def bring_home(nodes: Iterable[RingDevice],
                has_failed: Callable[[RingDevice], bool]) -> Actions:
-    """
-    Have each of some devices hold what a hand-off holds.
+    """Have each of some devices hold what a hand-off holds.
 
     :param nodes: the devices
     :param has_failed: returns whether to skip a device
@@ -41,8 +39,7 @@ def bring_home(nodes: Iterable[RingDevice],
 
 
 class HandOff(Round):
-    """
-    One hand-off partition's part in a pass.
+    """One hand-off partition's part in a pass.
 
     :param around: the pass
     :param policy: the policy
@@ -80,8 +77,7 @@ class HandOff(Round):
 
 def bringing_home(peers: Peers, rounds: Collection[Round], limit: int,
                   exchanging: Exchanging) -> Process[None]:
-    """
-    Play the rounds of hand-offs to their ends.
+    """Play the rounds of hand-offs to their ends.
 
     :param peers: whom to ask
     :param rounds: the rounds

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The other nodes, as a pass knows them and compares with them.
+"""The other nodes, as a pass knows them and compares with them.
 
 PROTOCOL.md, "A sync round", "A conversation", "Rejoining".
 """
@@ -43,9 +42,8 @@ from swift_lightsync.sync.core.sync_round import Answer
 
 @dataclass(frozen=True)
 class AskDevice:
-    """
-    Compares the roots of partitions with a device. The value of its Reply is
-    a Told.
+    """Compares the roots of partitions with a device. The value of its Reply
+    is a Told.
 
     :param sender: the local device, if the ring names it
     :param node: the device to ask
@@ -62,9 +60,8 @@ class AskDevice:
 
 @dataclass(frozen=True)
 class AskNode:
-    """
-    Compares the roots of partitions with the devices of a node. The value of
-    its Reply is a SharedTold.
+    """Compares the roots of partitions with the devices of a node. The value
+    of its Reply is a SharedTold.
 
     :param sender: the local node, if the ring names it
     :param node: any device of the node
@@ -78,8 +75,7 @@ class AskNode:
 
 
 class Peers(Charging):
-    """
-    The nodes and devices that share partitions with the local ones.
+    """The nodes and devices that share partitions with the local ones.
 
     :param failures: the failure table
     :param clock: returns the time of one clock, seconds
@@ -100,8 +96,7 @@ class Peers(Charging):
 
     def beginning(self, sharing: Mapping[DeviceTuple, RingDevice],
                   batched: bool, partial: bool = False) -> Process[None]:
-        """
-        Forget what holds for one pass only, and look who has come back.
+        """Forget what holds for one pass only, and look who has come back.
 
         :param sharing: the devices that share partitions with the local ones
         :param batched: whether the pass asks a node about all at once
@@ -115,8 +110,7 @@ class Peers(Charging):
         self._rejoined = dict(self.failures.rejoined())
 
     def own(self, policy: Any, device: str) -> Optional[RingDevice]:
-        """
-        Return a local device as the ring describes it.
+        """Return a local device as the ring describes it.
 
         :param policy: the policy
         :param device: name of the device
@@ -126,8 +120,7 @@ class Peers(Charging):
 
     def note(self, device: str, node: RingDevice, policy: Any,
              partitions: Collection[int], told: Told) -> bool:
-        """
-        Note what a neighbour said about partitions.
+        """Note what a neighbour said about partitions.
 
         :param device: name of the local device that holds them
         :param node: the neighbour
@@ -174,8 +167,7 @@ class Peers(Charging):
 
     def looking_for_rejoined(self, nodes: Iterable[RingDevice]
                              ) -> Process[list[RingDevice]]:
-        """
-        Find out which devices have come back.
+        """Find out which devices have come back.
 
         :param nodes: the devices in question
         :returns: a process, whose result are those that have come back since
@@ -190,8 +182,7 @@ class Peers(Charging):
                 if keys & {endpoint(node), device_key(node)}]
 
     def _knock(self) -> Process[None]:
-        """
-        See whether nodes that refused connections accept them again.
+        """See whether nodes that refused connections accept them again.
 
         A further refusal costs nothing, so there is no need to wait for ESI
         to pass.
@@ -214,8 +205,7 @@ class Peers(Charging):
     def asking_device(self, sender: Optional[DeviceTuple], node: RingDevice,
                       policy: SupportsInt, roots: Mapping[int, str],
                       hand_offs: bool = False) -> Process[Told]:
-        """
-        Send the roots of partitions to a neighbour.
+        """Send the roots of partitions to a neighbour.
 
         :param sender: the local device, if the ring names it
         :param node: the neighbour
@@ -239,8 +229,7 @@ class Peers(Charging):
                     roots: Mapping[SharedItem, str],
                     hand_offs: bool = False
                     ) -> Process[Union[SharedTold, Told]]:
-        """
-        Send the roots of partitions to a node that shares many with us.
+        """Send the roots of partitions to a node that shares many with us.
 
         Devices that have not read theirs are asked again, as far as the pass
         has time.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Plays the rounds of partitions, together or one by one.
+"""Plays the rounds of partitions, together or one by one.
 
 PROTOCOL.md, "Batches".
 """
@@ -20,8 +19,7 @@ from swift_lightsync.sync.core.sync_round import Check
 
 @dataclass(frozen=True)
 class ListAnew:
-    """
-    Lists partitions anew, and tells those of their rounds that could be.
+    """Lists partitions anew, and tells those of their rounds that could be.
 
     :param rounds: the rounds, whose pending action is Relist
     """
@@ -30,8 +28,7 @@ class ListAnew:
 
 @dataclass(frozen=True)
 class ExchangeAlone:
-    """
-    Exchanges a partition as stock Swift does; the result tells if all went
+    """Exchanges a partition as stock Swift does; the result tells if all went
     well.
 
     :param round: the partition's round
@@ -43,8 +40,7 @@ class ExchangeAlone:
 
 def playing_together(peers: Peers, rounds: Collection[Round], limit: int,
                      exchanging: Exchanging) -> Process[None]:
-    """
-    Play rounds as far as they can be played together.
+    """Play rounds as far as they can be played together.
 
     :param peers: whom to ask
     :param rounds: the rounds; afterwards those that have something left to do
@@ -66,8 +62,7 @@ def playing_together(peers: Peers, rounds: Collection[Round], limit: int,
 
 def playing_alone(peers: Peers, each: Round,
                   exchanging: Exchanging) -> Process[None]:
-    """
-    Play a round to its end.
+    """Play a round to its end.
 
     :param peers: whom to ask
     :param each: the round

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One partition in a replication pass: what it wants next, and what it got.
+"""One partition in a replication pass: what it wants next, and what it got.
 
 ``pending`` is the action that its round wants next. A Check may be answered,
 and an Exchange done, alone or together with those of other partitions.
@@ -51,8 +50,7 @@ def full_comparison(nodes: Iterable[RingDevice],
                     has_failed: Callable[[RingDevice], bool]
                     ) -> Generator[Union[Action, Relist], Any,
                                    list[DeviceTuple]]:
-    """
-    List a partition anew, and compare its root with all its replicas.
+    """List a partition anew, and compare its root with all its replicas.
 
     Those that differ, and those that are not mounted, are exchanged with at
     the end, so that as many hand-offs are found as are needed.
@@ -76,8 +74,7 @@ def full_comparison(nodes: Iterable[RingDevice],
 
 def exchange_with_all(nodes: Iterable[RingDevice],
                       has_failed: Callable[[RingDevice], bool]) -> Actions:
-    """
-    Exchange a partition with devices, as stock Swift does.
+    """Exchange a partition with devices, as stock Swift does.
 
     :param nodes: the devices
     :param has_failed: returns whether to skip a device
@@ -88,8 +85,7 @@ def exchange_with_all(nodes: Iterable[RingDevice],
 
 
 class Round:
-    """
-    One partition's part in a replication pass.
+    """One partition's part in a replication pass.
 
     All partitions of a device have one at the same time, so it is kept small.
 
@@ -130,8 +126,7 @@ class Round:
         self._actions: Optional[Actions] = None
 
     def begin(self, actions: Actions) -> None:
-        """
-        Begin to play.
+        """Begin to play.
 
         :param actions: a generator of actions, like ``sync_round``
         """
@@ -161,8 +156,7 @@ class Round:
         self.passed_over |= {device_key(node)}
 
     def answer(self, answer: Answer) -> None:
-        """
-        Take the answer to the pending Check.
+        """Take the answer to the pending Check.
 
         :param answer: the neighbour's answer
         """
@@ -175,8 +169,7 @@ class Round:
         self._go_on(answer)
 
     def relisted(self, root: str, suffixes: int) -> None:
-        """
-        Take the success of the pending Relist.
+        """Take the success of the pending Relist.
 
         :param root: the partition's root now
         :param suffixes: how many suffixes it has now
@@ -185,8 +178,7 @@ class Round:
         self._go_on(True)
 
     def exchangeable(self) -> list[RingDevice]:
-        """
-        Return the devices that the pending Exchange can be tried with now,
+        """Return the devices that the pending Exchange can be tried with now,
         together with other partitions.
 
         There is only one of each other region, so that data travels there
@@ -209,16 +201,14 @@ class Round:
         return found
 
     def trying(self, key: DeviceTuple) -> None:
-        """
-        Note that the pending Exchange is being tried with a device.
+        """Note that the pending Exchange is being tried with a device.
 
         :param key: its ``device_key``
         """
         self._tried += (key,)
 
     def exchanged(self, key: DeviceTuple, pushed: int, suffixes: int) -> int:
-        """
-        Take the success of the pending Exchange with one of its devices.
+        """Take the success of the pending Exchange with one of its devices.
 
         :param key: the device's ``device_key``
         :param pushed: to how many suffixes something was pushed
@@ -248,8 +238,7 @@ class Round:
         """Take note of the devices with which the Exchange was done."""
 
     def put_off(self, key: DeviceTuple) -> None:
-        """
-        Leave the pending Exchange with one of its devices to a later pass.
+        """Leave the pending Exchange with one of its devices to a later pass.
 
         :param key: the device's ``device_key``
         """
@@ -288,8 +277,7 @@ class Round:
         return nodes
 
     def exchanged_alone(self, done: bool) -> None:
-        """
-        Take the outcome of the pending Exchange, done by itself.
+        """Take the outcome of the pending Exchange, done by itself.
 
         :param done: whether all went well
         """

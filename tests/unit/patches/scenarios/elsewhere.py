@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Objects whose files are not below their partition: they are written by stock
+"""Objects whose files are not below their partition: they are written by stock
 Swift, moved to another tree, and used through a manager that looks there.
 
 Prints, as JSON, what each use of the diskfile API found.

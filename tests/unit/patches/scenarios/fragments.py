@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Writes a fragment and makes it durable, and has the reconstructor remove a
+"""Writes a fragment and makes it durable, and has the reconstructor remove a
 partition, a file in the place of one, and a directory of another name.
 
 Prints, as JSON, what the diskfile manager was asked to do, and what is left.
