@@ -434,7 +434,7 @@ class TestRefusals(KVTest):
         with mock.patch.object(diskfile.BaseDiskFileManager, 'list_dir',
                                create=True):
             del diskfile.BaseDiskFileManager.list_dir
-            with self.assertRaisesRegex(ValueError,
+            with self.assertRaisesRegex(SystemExit,
                                         'list_dir.*swift-lightsync-patch'):
                 KVDiskFileManager(self.conf(), self.logger)
 
