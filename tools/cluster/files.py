@@ -4,9 +4,10 @@
 ``bin`` has every swift command, told where this cluster lives. Swift's
 commands look in /etc/swift and /var/run/swift. A launcher has the name of the
 command (swift-init finds daemons on PATH by name, and tells processes by
-their command line), sets the directories by Swift's own variables, enters the
-network namespace of the node whose conf it is given (if the cluster has
-namespaces) and runs the installed command.
+their command line), sets the directories by Swift's own variables (that of
+swift.conf is the swift_dir of the node's conf that it is given), enters the
+network namespace of that node (if the cluster has namespaces) and runs the
+installed command.
 """
 
 import glob
@@ -42,6 +43,10 @@ if name in ('swift-init', 'swift-orphans', 'swift-oldies', 'swift-reload'):
     # bound when the class was made, and used by ``swift-init reload``
     manager.Manager.__init__.__defaults__ = ({run!r},)
 node = re.fullmatch({conf_pattern!r}, sys.argv[1]) if sys.argv[1:] else None
+if node:
+    with open(sys.argv[1]) as conf:
+        utils.set_swift_dir(re.search('^swift_dir = (.*)', conf.read(),
+                                      re.MULTILINE)[1])
 if {namespaces!r} and node:
     with open({namespaces!r} % node.group(1)) as namespace:
         if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0):
