@@ -9,6 +9,7 @@ under its name: so whatever has its name need not be copied again.
 import errno
 import os
 import tempfile
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List
@@ -25,6 +26,8 @@ from swift_losf.volumes.ballast import is_given_up
 
 #: bytes that are read and compared at a time
 CHUNK = 2 ** 20
+#: seconds that compaction may keep a tombstone, and between two looks at it
+PATIENCE, PAUSE = 60, 0.05
 
 
 class NotCopied(OSError):
@@ -278,8 +281,17 @@ class Volumes(Side):
         self._store.register(where, where.name, pending)
 
     def remove(self, where: ObjectPath, names: List[str]) -> None:
-        if names:  # none would be all
+        end = time.monotonic() + PATIENCE
+        while names:  # none would be all
             self._store.remove(where.partition, where.object_hash, names)
+            # It keeps the tombstones of a hash that it is compacting.
+            names = [name for name, _ in self._store.list_hash(
+                where.partition, where.object_hash) if name in names]
+            if names and time.monotonic() > end:
+                raise OSError(errno.EBUSY, '%s of %s are not removed while '
+                              'their volume is compacted' % (
+                                  ', '.join(names), where.object_hash))
+            time.sleep(PAUSE if names else 0)
 
 
 def _call(function: Any, *args: Any) -> Any:

@@ -23,6 +23,7 @@ from swift.obj import diskfile
 from swift_losf.convert import cli
 from swift_losf.convert.converter import Converter
 from swift_losf.convert.sides import Files, NotCopied, Volumes, place
+from swift_losf.diskfile.store import Store
 from swift_losf.format.keys import partition_of
 from tests.unit.losf.kv_world import (
     LONG,
@@ -187,6 +188,21 @@ class TestCopy(ConvertTest):
 
 
 class TestFinish(ConvertTest):
+
+    def test_a_tombstone_that_is_being_compacted_is_removed_after_that(self):
+        self.put('o1', self.manager)
+        self.diskfile(name='o1', manager=self.manager).delete(self.now())
+        removing, kept = Store.remove, []
+
+        def remove(store, partition, object_hash, names=()):
+            # As the index does while it compacts the hash.
+            kept.extend(names)
+            if len(kept) > 2:
+                removing(store, partition, object_hash, names)
+        with mock.patch.object(Store, 'remove', remove):
+            Converter(self.volumes, self.files_side).finish()
+        self.assertEqual(3, len(kept))
+        self.assertEqual({}, self.listing(self.volumes))
 
     def test_what_clients_have_written_since_wins(self):
         self.fill(self.stock)
