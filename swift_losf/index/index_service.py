@@ -134,7 +134,9 @@ def _get_statistics(index, request):
 
 def _get_table(index, request):
     publisher = index.db.publisher
-    if not publisher or not publisher.complete:
+    # It has hashes: they tell nothing where writers say their partitions.
+    if not publisher or not publisher.complete or \
+            index.part_power.view.keyed is None:
         return pb.Table()
     return pb.Table(process=os.getpid(), descriptor=publisher.descriptor,
                     buckets=publisher.buckets, key=publisher.key,

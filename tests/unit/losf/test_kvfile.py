@@ -113,6 +113,8 @@ class TestVerbs(KVTest):
         def counted(channel, method, message):
             calls.append(method)
             return call(channel, method, message)
+        # Without one the index publishes nothing.
+        self.store().index.set_part_power(10)
         self.assert_status(201, 'PUT', name='makes-volumes')
         self.assert_status(204, 'DELETE', name='makes-volumes')
         wait_for(lambda: self.store().known_files('0' * 32) is not None,

@@ -230,6 +230,7 @@ class TestUnavailable(KVTest):
             self.assertIn(response.body, contents)
 
     def test_who_has_the_table_reads_on_when_its_server_is_killed(self):
+        self.store_of_d2().index.set_part_power(10)
         wait_for(lambda: self.has_table(), 'the table is there')
         self.world.kill('d2')
         self.addCleanup(self.world.serve, 'd2')
@@ -238,9 +239,12 @@ class TestUnavailable(KVTest):
         self.assert_status(507, 'PUT', 'd2', body=b'new')
         self.assertEqual(b'content', self.request('GET', 'd2').body)
 
-    def has_table(self):
+    def store_of_d2(self):
         return self.server._diskfile_router[self.policy].store(
-            self.world.path('d2'), 0).known_files('0' * 32) is not None
+            self.world.path('d2'), 0)
+
+    def has_table(self):
+        return self.store_of_d2().known_files('0' * 32) is not None
 
     def test_the_object_is_there_again_with_its_server(self):
         self.world.kill('d2')
