@@ -10,12 +10,13 @@ what should have become a version.
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Optional
 
 from swift.common.db import DatabaseBroker
 from swift.common.request_helpers import is_sys_or_user_meta
-from swift.common.swob import Request, wsgi_to_str
+from swift.common.swob import HTTPException, Request, wsgi_to_str
 from swift.common.utils import Timestamp
 from swift.container.backend import ContainerBroker
 from swift.container.server import ContainerController
@@ -33,9 +34,11 @@ class Creation(ContainerController):
                 for key, value in req.headers.items()
                 if key.lower() in self.save_headers
                 or is_sys_or_user_meta('container', key)}
-            DatabaseBroker.validate_metadata(metadata)
-            broker._initialize = partial(  # noqa: SLF001
-                _initialize, broker._initialize, metadata)
+            # Swift refuses others later, and has made the container then.
+            with suppress(HTTPException):
+                DatabaseBroker.validate_metadata(metadata)
+                broker._initialize = partial(  # noqa: SLF001
+                    _initialize, broker._initialize, metadata)
         elif broker.is_deleted() and \
                 timestamp > broker.get_info()['delete_timestamp']:
             # It stays deleted until it has them.

@@ -60,8 +60,3 @@ class TestCreation(VerbCase):
         self.assertEqual((409, None), (self.status, self.mode()))
         self.put(6)
         self.assertEqual((201, ''), (self.status, self.mode()))
-
-    def test_metadata_that_swift_refuses_make_no_container(self):
-        self.put(1, **{'X-Container-Meta-%d' % each: 'y'
-                       for each in range(1000)})
-        self.assertEqual((400, None), (self.status, self.mode()))
