@@ -137,27 +137,32 @@ def as_text(found, texts, now):
     for each in found:
         if each.state is None:
             continue
-        lines.append('%s: site %s, %d databases, %d listing rows repaired, '
-                     '%d purge records removed' % (
-                         each.directory, each.state.site,
-                         each.state.databases, each.state.repaired,
-                         each.state.purged))
+        lines.append('%s: site %s, %s, %s repaired, %s removed' % (
+            each.directory, each.state.site,
+            _count(each.state.databases, 'database'),
+            _count(each.state.repaired, 'listing row'),
+            _count(each.state.purged, 'purge record')))
         for peer in each.state.peers:
-            lines.append('  site %s %s; shipped %d changes, %d bytes' % (
-                peer.site, _lag(peer, now), peer.shipped,
-                peer.shipped_bytes))
+            lines.append('  site %s %s; shipped %s, %s' % (
+                peer.site, _lag(peer, now), _count(peer.shipped, 'change'),
+                _count(peer.shipped_bytes, 'byte')))
     lines += ['! ' + text for text in texts]
     # A peer says what is in an error.
     return ''.join(printable(line) + '\n' for line in lines)
 
 
+def _count(number, noun):
+    """Return a number with its noun, which is plural but for one."""
+    return '%d %s%s' % (number, noun, '' if number == 1 else 's')
+
+
 def _lag(peer, now):
     """Say what a site has; that it has all only if it was compared."""
     if peer.rows:
-        return 'may lack %d changes, oldest %.1f s' % (
-            peer.rows, now - (peer.oldest or now))
+        return 'may lack %s, oldest %.1f s' % (
+            _count(peer.rows, 'change'), now - (peer.oldest or now))
     if peer.differing:
-        return 'differs in %d containers' % peer.differing
+        return 'differs in ' + _count(peer.differing, 'container')
     if peer.compared is None:
         return 'was sent all, but never compared'
     return 'has all, compared %.1f s ago' % (now - peer.compared)

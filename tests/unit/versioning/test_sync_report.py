@@ -76,6 +76,11 @@ class TestReport(unittest.TestCase):
         self.assertIn('may lack 3 changes', text)
         self.assertIn('! ', text)
 
+    def test_one_is_not_counted_as_many(self):
+        self.write(replace(self.state, peers=(replace(
+            self.peer, rows=1, oldest=self.now - 1),)))
+        self.assertRegex(self.report()[1], 'may lack 1 change, oldest')
+
     def test_a_refused_deletion_is_not_said_to_be_a_version(self):
         self.write(replace(self.state, peers=(replace(
             self.peer, rows=1, oldest=self.now - 1000,
