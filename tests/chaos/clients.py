@@ -3,12 +3,11 @@
 
 import http.client
 import random
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from functools import partial
 from hashlib import md5
 
+from tests.at_work import at_work
 from tests.functional.served import ask
 
 VERBS = {'PUT': 45, 'GET': 25, 'GET version': 20, 'DELETE': 10}
@@ -28,25 +27,16 @@ class Clients:
         self.world = world
         self.history = history
         self.seed = seed
-        self._stop = threading.Event()
 
-    @contextmanager
     def at_work(self, number):
-        """Have so many clients at work within the context."""
-        with ThreadPoolExecutor(number) as pool:
-            clients = [pool.submit(self._work, client)
-                       for client in range(number)]
-            try:
-                yield
-            finally:
-                self._stop.set()
-        for client in clients:
-            client.result()
+        """:returns: a context in which so many clients are at work"""
+        return at_work([partial(self._work, client)
+                        for client in range(number)])
 
-    def _work(self, client):
+    def _work(self, client, stop):
         chance = random.Random('%s %s' % (self.seed, client))
         for number in range(1 << 60):
-            if self._stop.wait(chance.uniform(0, 2 * PAUSE)):
+            if stop.wait(chance.uniform(0, 2 * PAUSE)):
                 return
             site = chance.choice(list(self.world.clusters))
             policy = chance.choice(self.world.policies).name

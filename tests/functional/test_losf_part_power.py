@@ -8,11 +8,8 @@ import os
 import random
 import shutil
 import signal
-import threading
 import unittest
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from swift.common.utils import hash_path
 from swiftclient.exceptions import ClientException
 
 from swift_losf.format.keys import partition_of
+from tests.at_work import at_work
 from tests.functional.clusters import (
     object_servers,
     play_round,
@@ -204,19 +202,9 @@ class PartPowerCase(unittest.TestCase):
                                 for number in range(CLIENTS)]
             for each in self.growing}
 
-    @contextmanager
     def at_work(self):
-        """All clients are at work in this context."""
-        stop = threading.Event()
-        clients = sum(self.clients.values(), [])
-        with ThreadPoolExecutor(len(clients)) as pool:
-            working = [pool.submit(each.work, stop) for each in clients]
-            try:
-                yield
-            finally:
-                stop.set()
-        for each in working:
-            each.result()
+        """:returns: a context in which all clients are at work"""
+        return at_work([each.work for each in sum(self.clients.values(), [])])
 
     def relinker(self, action, nodes=None, check=True):
         """:returns: what the relinkers of nodes have said, by node"""

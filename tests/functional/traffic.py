@@ -10,14 +10,14 @@ the body only.
 
 import http.client
 import random
-import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import md5
 
+from tests.at_work import at_work
 from tests.functional.history import UNKNOWN, Operation, Value
 from tests.functional.served import ask
 
@@ -106,7 +106,6 @@ class Traffic:
         self.requests = []
         #: seconds by which the clocks of proxies may differ
         self.skew = 0.0
-        self._stop = threading.Event()
 
     @contextmanager
     def from_clients(self, number):
@@ -114,26 +113,19 @@ class Traffic:
 
         :raises AssertionError: at its end, if nothing was taken
         """
-        self._stop.clear()
         before = len(self.requests)
-        with ThreadPoolExecutor(number) as pool:
-            clients = [pool.submit(self._work, client)
-                       for client in range(number)]
-            try:
-                yield
-            finally:
-                self._stop.set()
-        for client in clients:
-            client.result()
+        with at_work([partial(self._work, client)
+                      for client in range(number)]):
+            yield
         self.seed += 1
         taken = sum(each.status is not None and each.status // 100 == 2
                     for each in self.requests[before:])
         if not taken:
             raise AssertionError('no request was taken: %s' % self.counts())
 
-    def _work(self, client):
+    def _work(self, client, stop):
         chance = random.Random('%s %s' % (self.seed, client))
-        while not self._stop.is_set():
+        while not stop.is_set():
             verb, = chance.choices(list(VERBS), VERBS.values())
             self.ask(verb, chance.choice(self.names), client,
                      chance.choice(LENGTHS))
