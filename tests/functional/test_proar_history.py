@@ -40,6 +40,15 @@ class TestHistories(HistoryCase):
         for seed in range(100, 110):
             self.hold_without_failure(30, seed)
 
+    def test_each_object_is_linearizable_while_nobody_is_vouched(self):
+        """All are asked, of whom only the primary roles have the newest."""
+        self.begin(4, 6)
+        with self.clients():
+            time.sleep(2)
+            with self.without_convergers():
+                time.sleep(12)
+        self.assertEqual(0, self.judge())
+
     # With one
 
     def hold_in_outages(self, outages, seed):

@@ -10,7 +10,7 @@ import pickle
 from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Callable, Dict, Iterator, Optional, Tuple
 
 from swift.common.exceptions import (
     DiskFileDeleted,
@@ -25,13 +25,12 @@ from swift.obj.diskfile import DiskFileManager, get_async_dir
 
 from swift_lightsync.proar.core.push_message import SentChange, SentObject
 from swift_lightsync.proar.core.row import Row, RowError
+from swift_lightsync.proar.replaced_files import ATTEMPTS
 
 #: of a data file; a request carries them elsewhere
 OWN_METADATA = ('name', 'Content-Length')
 #: the receiver checks it, and stores its own
 CHECKED = 'etag'
-#: How often an object is looked for.
-ATTEMPTS = 3
 
 
 class UnreadableError(Exception):
@@ -85,7 +84,8 @@ class ObjectState:
 class Source:
     """Where objects are read.
 
-    :param manager: the DiskFileManager of their policy
+    :param manager: the DiskFileManager of their policy, of a router that
+        :func:`tell_replaced` was given
     :param device: the name of the device
     :param policy: a StoragePolicy
     """
@@ -121,7 +121,6 @@ class Source:
         :returns: twice None if there is no object
         :raises UnreadableError: if the object cannot be read
         """
-        problem: Any = None
         for _ in range(ATTEMPTS):
             diskfile = None
             try:
@@ -131,15 +130,13 @@ class Source:
                 return diskfile.open(), None
             except DiskFileDeleted as err:
                 return diskfile, err.timestamp
-            except DiskFileQuarantined:
+            except (DiskFileNotExist, DiskFileQuarantined):
                 return None, None
-            except (DiskFileNotExist, DiskFileStateChanged) as err:
-                problem = err
+            except DiskFileStateChanged:
+                continue
             except (DiskFileError, OSError) as err:
                 raise UnreadableError('%s: %s' % (type(err).__name__, err))
-        if isinstance(problem, DiskFileStateChanged):
-            raise UnreadableError('it is replaced all the time')
-        return None, None
+        raise UnreadableError('it is replaced all the time')
 
     def read(self, partition, path_hash, most):
         """Return a SentObject with the whole state of an object.

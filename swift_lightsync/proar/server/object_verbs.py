@@ -42,17 +42,14 @@ from swift_lightsync.proar.names import (
     REFUSED_HEADER,
     SLOT_HEADER,
 )
+from swift_lightsync.proar.replaced_files import settled
 from swift_lightsync.proar.server.lag_bounds import LagBounds, LagOptions
 from swift_lightsync.proar.server.row_updates import (
     LOGGED,
     Logged,
     RowUpdates,
 )
-from swift_lightsync.proar.server.vouching_verbs import (
-    VouchingVerbs,
-    number,
-    settled,
-)
+from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
 from swift_lightsync.proar.server.write_through import WriteThrough
 from swift_lightsync.proar.vouching.fence import Fence
 from swift_lightsync.proar.vouching.places import version_of
@@ -119,10 +116,8 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         return response
 
     def _settled(self, request, verb):
-        serving = self._serving(request)
-        answer = getattr(super(PrimaryRoleVerbs, serving), verb)
-        return answer(request) if serving is self \
-            else settled(answer, request)
+        return settled(getattr(super(
+            PrimaryRoleVerbs, self._serving(request)), verb), request)
 
     def _serving(self, request):
         """Return the controller that serves a request.

@@ -5,8 +5,7 @@ primary role refuses. PROTOCOL.md, "Vouching".
 
 from functools import lru_cache
 
-from swift.common.concurrency import sleep, tpool
-from swift.common.http import HTTP_SERVICE_UNAVAILABLE
+from swift.common.concurrency import tpool
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import POLICIES, REPL_POLICY
@@ -40,6 +39,7 @@ from swift_lightsync.proar.names import (
     ROLES_HEADER,
     SLOT_HEADER,
 )
+from swift_lightsync.proar.replaced_files import settled, tell_replaced
 from swift_lightsync.proar.vouching import answers
 from swift_lightsync.proar.vouching.places import (
     Rows,
@@ -56,8 +56,6 @@ QUESTIONS = '/' + ASK_PATH, '/' + MISSED_PATH
 MAX_PARTITION = (1 << 32) - 1
 #: Devices whose standing is kept in memory.
 REMEMBERED = 1024
-#: How often a request may meet files that are replaced just then.
-ATTEMPTS = 20
 #: Seconds between two marks for a converger, while reads wait for it.
 SOON = 0.25
 
@@ -75,6 +73,7 @@ class VouchingVerbs(ObjectController):
         self._quiet = QuietLogger(self.logger)
         self._standings = lru_cache(REMEMBERED)(Standings)
         self._uses = lru_cache(REMEMBERED)(Uses)
+        tell_replaced(self._diskfile_router)
 
     def _ring(self, policy):
         return ring_of(policy, self._swift_dir)
@@ -156,7 +155,7 @@ class VouchingVerbs(ObjectController):
             which may miss a write
         """
         if RING_HEADER not in request.headers:
-            return answer(request)
+            return settled(answer, request)
         device, partition, account, container, obj, policy = \
             get_name_and_placement(request, 5, 5, True)
         path = self._diskfile_router[policy].get_dev_path(device)
@@ -260,24 +259,6 @@ class VouchingVerbs(ObjectController):
                 body='%s: %s, but the ring has version %d here, and others '
                 'may have another' % (
                     RING_HEADER, request.headers[RING_HEADER], version))
-
-
-def settled(answer, request):
-    """
-    Return Swift's answer, which is 503 if a file is gone that was just there.
-
-    Another request has replaced it. A proxy would take that for a primary
-    role that does not answer, and ask those that lag: so it is run again.
-
-    :param answer: a function of the request
-    """
-    for _ in range(ATTEMPTS):
-        response = answer(request)
-        if response.status_int != HTTP_SERVICE_UNAVAILABLE or \
-                REFUSED_HEADER in response.headers:
-            break
-        sleep()
-    return response
 
 
 def number(request, name, text, most):

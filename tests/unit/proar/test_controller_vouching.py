@@ -4,10 +4,11 @@
 import errno
 import glob
 import os
+from functools import partial
 from unittest import mock
 
 from swift.common.swob import Response
-from swift.obj.diskfile import BaseDiskFileManager
+from swift.obj.diskfile import BaseDiskFile, BaseDiskFileManager
 
 from swift_lightsync.proar.log.segment import logs_path
 from swift_lightsync.proar.log.set_aside import CUT
@@ -92,6 +93,29 @@ class TestBehind(VouchedCase):
             with mock.patch.object(BaseDiskFileManager, 'open_data_file',
                                    open_data_file):
                 self.assertEqual(status, self.status(method))
+            self.assertEqual([1, 0, 0, 0], self.asked(method))
+
+    def test_a_tombstone_that_is_replaced_just_then_is_looked_for_again(self):
+        """Swift takes it for an object that never was; others lag."""
+        for server in self.role:
+            self.hold(server, b'zero', -4)
+        stock = BaseDiskFile._read_and_validate_metadata
+        for method, status in (('GET', 200), ('HEAD', 200), ('POST', 202),
+                               ('DELETE', 204)):
+            self.assertEqual(204, self.status('DELETE'))
+            replace = iter((partial(self.hold, self.role[0], b'new', **{
+                'X-Timestamp': '%d.50000' % self.clock}),))
+
+            def read(*args, replace=replace, **kwargs):
+                next(replace, bool)()
+                return stock(*args, **kwargs)
+            self.asked()
+            with mock.patch.object(BaseDiskFile,
+                                   '_read_and_validate_metadata', read):
+                answer = self.request(method)
+            self.assertEqual(status, answer.status_int)
+            if method == 'GET':
+                self.assertEqual(b'new', answer.body)
             self.assertEqual([1, 0, 0, 0], self.asked(method))
 
     def test_what_all_roles_have_not_is_404_though_it_is_behind(self):
