@@ -7,7 +7,6 @@ diskfiles log what is done to them, and its container updates are awaited by
 their majority.
 """
 
-import copy
 import os
 import time
 from dataclasses import dataclass, replace
@@ -116,8 +115,10 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         return response
 
     def _settled(self, request, verb):
-        return settled(getattr(super(
-            PrimaryRoleVerbs, self._serving(request)), verb), request)
+        serving = self._serving(request)
+        answer = getattr(super(PrimaryRoleVerbs, serving), verb)
+        return answer(request) if serving is self \
+            else settled(answer, request)
 
     def _serving(self, request):
         """Return the controller that serves a request.
@@ -149,7 +150,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         standing = self._standings(path, policy).read()
         self._refuse_ring(request, path, policy, entry.path_hash, standing,
                           kind is None)
-        serving = copy.copy(self)
+        serving = self._telling()
         serving._role_write = RoleWrite(
             request, device, kind in (None, ALONE), log, entry, fence,
             request.method == 'DELETE' and kind is None

@@ -3,6 +3,7 @@
 primary role refuses. PROTOCOL.md, "Vouching".
 """
 
+import copy
 from functools import lru_cache
 
 from swift.common.concurrency import tpool
@@ -63,6 +64,9 @@ SOON = 0.25
 class VouchingVerbs(ObjectController):
     """Makes an object-server's controller vouch, and heed who vouches."""
 
+    #: whether this copy of the controller serves a proxy with primary roles
+    _tells_replaced = False
+
     def setup(self, conf):
         """Set up the stock controller, and what vouching needs."""
         super().setup(conf)
@@ -73,10 +77,20 @@ class VouchingVerbs(ObjectController):
         self._quiet = QuietLogger(self.logger)
         self._standings = lru_cache(REMEMBERED)(Standings)
         self._uses = lru_cache(REMEMBERED)(Uses)
-        tell_replaced(self._diskfile_router)
 
     def _ring(self, policy):
         return ring_of(policy, self._swift_dir)
+
+    def get_diskfile(self, *args, **kwargs):
+        """Return the stock diskfile; it may tell what is replaced."""
+        disk_file = super().get_diskfile(*args, **kwargs)
+        return tell_replaced(disk_file) if self._tells_replaced else disk_file
+
+    def _telling(self):
+        """Return a copy of the controller whose diskfiles tell it."""
+        telling = copy.copy(self)
+        telling._tells_replaced = True
+        return telling
 
     def answer_question(self, request):
         """Answer what a peer asks, or note that a device misses a write.
@@ -141,26 +155,27 @@ class VouchingVerbs(ObjectController):
     @public
     def GET(self, request):
         """Handle a GET as stock Swift, unless a primary role is behind."""
-        return self._answered(super().GET, request)
+        return self._answered('GET', request)
 
     @public
     def HEAD(self, request):
         """Handle a HEAD as stock Swift, unless a primary role is behind."""
-        return self._answered(super().HEAD, request)
+        return self._answered('HEAD', request)
 
-    def _answered(self, answer, request):
+    def _answered(self, verb, request):
         """Answer a read, and name the roles that the proxy does not know.
 
+        :param verb: its name
         :raises HTTPException: 503, if it is asked of a primary role alone,
             which may miss a write
         """
         if RING_HEADER not in request.headers:
-            return settled(answer, request)
+            return getattr(super(), verb)(request)
         device, partition, account, container, obj, policy = \
             get_name_and_placement(request, 5, 5, True)
         path = self._diskfile_router[policy].get_dev_path(device)
         if not path:
-            return answer(request)  # 507, by stock Swift
+            return getattr(super(), verb)(request)  # 507, by stock Swift
         standing = self._standings(path, policy).read()
         headers = self._other_roles(request, policy, path, hash_path(
             account, container, obj, raw_digest=True), standing)
@@ -169,7 +184,8 @@ class VouchingVerbs(ObjectController):
                 number(request, 'partition', partition, MAX_PARTITION),
                 number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
                        NO_SLOT - 1)), standing, headers)
-        response = settled(answer, request)
+        response = settled(getattr(
+            super(VouchingVerbs, self._telling()), verb), request)
         response.headers.update(headers)
         return response
 
