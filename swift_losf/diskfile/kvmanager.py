@@ -13,6 +13,7 @@ import time
 from os.path import basename, dirname, isdir, join
 from typing import Any, Optional, Tuple
 
+from swift.common import exceptions
 from swift.common.concurrency import sleep, tpool
 from swift.common.constraints import check_drive
 from swift.common.exceptions import (
@@ -54,8 +55,12 @@ class KVManager(diskfile.BaseDiskFileManager):
     supports_rsync = False
 
     def __init__(self, conf, logger):
+        # Watchers may act on what they are shown: it has to exist still.
+        self._has_watchers = bool(list_from_csv(conf.get('watchers', '')))
         missing = [hook for hook in self.hooks
                    if not hasattr(diskfile.BaseDiskFileManager, hook)]
+        if self._has_watchers and not hasattr(exceptions, 'DeleteRequest'):
+            missing.append('DeleteRequest')
         if missing:
             refuse(logger, 'Swift lacks what objects in volumes need (%s): '
                    'run swift-lightsync-patch apply' % ', '.join(missing))
@@ -66,8 +71,6 @@ class KVManager(diskfile.BaseDiskFileManager):
         #: of the partition that _get_hashes hashes: its path, a Lookahead
         self._ahead: Tuple[Optional[str], Any] = (None, None)
         self._stores = {}
-        # Watchers may act on what they are shown: it has to exist still.
-        self._has_watchers = bool(list_from_csv(conf.get('watchers', '')))
 
     def store(self, device_path, policy_index):
         """Return the Store of a device and a storage policy.

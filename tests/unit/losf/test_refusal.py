@@ -47,17 +47,21 @@ use = egg:swift#object
 [object-replicator]
 [object-reconstructor]
 [object-auditor]
+watchers = swift#dark_data
+[object-converger]
 [object-relinker]
 """
-#: runs a daemon with a Swift that lacks a method of the patches
+#: runs a daemon with a Swift that lacks something of the patches
 UNPATCHED = """
 import sys
-from swift.common import utils
+from swift.common import exceptions, utils
 utils.SWIFT_CONF_FILE = sys.argv.pop(1)
-from swift.obj import diskfile
-del diskfile.BaseDiskFileManager.{hook}
+from swift.obj import auditor, diskfile
+from swift.obj.watchers import dark_data
+del {owner}.{hook}
 {call}
 """
+MANAGER = 'diskfile.BaseDiskFileManager'
 #: daemon -> (what runs it, its arguments besides the configuration)
 DAEMONS = {
     'object-server': (
@@ -74,6 +78,9 @@ DAEMONS = {
                      ('once',)),
     'auditor -z': ('from swift.obj.auditor import main; main()',
                    ('-z', '1')),
+    'converger': (
+        'from swift_lightsync.proar.converger.daemon import main; main()',
+        ('once',)),
     'relinker': ('from swift.cli.relinker import main\n'
                  'sys.argv.insert(1, "relink"); sys.exit(main())', ()),
 }
@@ -110,11 +117,11 @@ class TestRefusal(unittest.TestCase):
             file.write(text)
         return path
 
-    def check(self, name, hook):
+    def check(self, name, hook, owner=MANAGER):
         call, arguments = DAEMONS[name]
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-c', UNPATCHED.format(
-                hook=hook, call=call), self.swift_conf, self.conf,
+                owner=owner, hook=hook, call=call), self.swift_conf, self.conf,
              *arguments], capture_output=True, text=True, timeout=300)
         self.assertIn(done.returncode, (1, -signal.SIGUSR2), done.stderr)
         line = ('Swift lacks what objects in volumes need (%s): '
@@ -141,6 +148,9 @@ class TestRefusal(unittest.TestCase):
 
     def test_fragments_need_one_more_patch(self):
         self.check('reconstructor', 'rename_file')
+
+    def test_watchers_need_one_more_patch(self):
+        self.check('auditor', 'DeleteRequest', 'exceptions')
 
 
 if __name__ == '__main__':
