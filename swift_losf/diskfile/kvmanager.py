@@ -24,6 +24,7 @@ from swift.common.utils import list_from_csv, listdir
 from swift.obj import diskfile
 
 from swift_losf.diskfile.audit import Walk
+from swift_losf.diskfile.complaints import complaints_of
 from swift_losf.diskfile.known_files import ListedSuffix, OneObject
 from swift_losf.diskfile.lookahead import Lookahead
 from swift_losf.diskfile.object_files import ObjectFiles
@@ -67,6 +68,7 @@ class KVManager(diskfile.BaseDiskFileManager):
         super().__init__(conf, logger)
         self.options = LosfOptions.from_conf(conf)
         self.use_splice = False
+        self.complaints = complaints_of(logger)
         self.files = ObjectFiles(lambda path: self.find(path))
         #: of the partition that _get_hashes hashes: its path, a Lookahead
         self._ahead: Tuple[Optional[str], Any] = (None, None)
@@ -184,12 +186,10 @@ class KVManager(diskfile.BaseDiskFileManager):
         give_up = time.monotonic() + PART_POWER_PATIENCE
         while index.statistics().part_power != ring.part_power:
             if time.monotonic() > give_up:
-                error = ('%s: the partitions of policy %d are not yet those '
-                         'of part power %d: swift-init object-losf has to '
-                         'run, and to have read the ring' % (
-                             device, int(policy), ring.part_power))
-                self.logger.error(error)
-                raise IndexUnavailable(error)
+                raise self.complaints.of(IndexUnavailable(
+                    '%s: the partitions of policy %d are not yet those of '
+                    'part power %d: its index server has not read the ring'
+                    % (device, int(policy), ring.part_power)))
             sleep(PART_POWER_INTERVAL)
 
     def object_audit_location_generator(self, policy, device_dirs=None,
@@ -203,8 +203,7 @@ class KVManager(diskfile.BaseDiskFileManager):
             try:
                 yield from self._audit_locations(device, policy, auditor_type)
             except IndexUnavailable as err:
-                self.logger.error('The audit of %s is broken off: %s',
-                                  device, err)
+                self.complaints.of(err)
 
     def _audit_locations(self, device, policy, auditor_type):
         try:

@@ -48,7 +48,7 @@ use = egg:swift#object
 sync_method = {sync_method}
 [object-reconstructor]
 [object-auditor]
-watchers = swift#dark_data
+watchers = {watchers}
 [object-converger]
 [object-relinker]
 """
@@ -79,8 +79,10 @@ DAEMONS = {
     'converger': (
         'from swift_lightsync.proar.converger.daemon import main; main()',
         ('once',)),
-    'relinker': ('from swift.cli.relinker import main\n'
-                 'sys.argv.insert(1, "relink"); sys.exit(main())', ()),
+    **{'relinker ' + step: (
+        'from swift.cli.relinker import main\n'
+        'sys.argv.insert(1, "%s"); sys.exit(main())' % step, ())
+       for step in ('relink', 'cleanup')},
 }
 DEVICES = 'd0', 'd1', 'd2'
 
@@ -90,6 +92,7 @@ class DaemonTest(unittest.TestCase):
 
     part_power = 1
     sync_method = 'rsync'
+    watchers = ''
 
     def setUp(self):
         self.root = tempfile.mkdtemp(prefix='kv', dir='/tmp')
@@ -105,17 +108,18 @@ class DaemonTest(unittest.TestCase):
         self.conf = self.write('object-server.conf', _SERVER_CONF.format(
             root=self.root, port=self.log.getsockname()[1],
             user=pwd.getpwuid(os.geteuid()).pw_name,
-            sync_method=self.sync_method))
-        builder = RingBuilder(self.part_power, 3, 0)
+            sync_method=self.sync_method, watchers=self.watchers))
+        builder = self.builder = RingBuilder(self.part_power, 3, 0)
         for number, device in enumerate(DEVICES):
             builder.add_dev({'id': number, 'region': 0, 'zone': number,
                              'weight': 1, 'ip': '127.0.0.1', 'port': 1,
                              'device': device})
         builder.rebalance()
-        builder.prepare_increase_partition_power()
-        self.save(builder.get_ring())
+        self.save_rings()
 
-    def save(self, ring):
+    def save_rings(self):
+        # A builder keeps the ring that it has made before.
+        ring = RingBuilder.from_dict(self.builder.to_dict()).get_ring()
         for name in ('object', 'object-1'):
             ring.save(os.path.join(self.root, name + '.ring.gz'))
 

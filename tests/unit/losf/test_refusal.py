@@ -18,6 +18,14 @@ MANAGER = 'diskfile.BaseDiskFileManager'
 
 class TestRefusal(DaemonTest):
 
+    watchers = 'swift#dark_data'
+
+    def setUp(self):
+        super().setUp()
+        # Or else the relinker has nothing to do.
+        self.builder.prepare_increase_partition_power()
+        self.save_rings()
+
     def check(self, name, hook, owner=MANAGER):
         done = self.run_daemon(name, UNPATCHED.format(owner=owner, hook=hook))
         self.assertIn(done.returncode, (1, -signal.SIGUSR2), done.stderr)
@@ -31,7 +39,7 @@ class TestRefusal(DaemonTest):
                               if not each.endswith(line)])
 
     def test_each_daemon_says_what_to_do_and_ends(self):
-        for name in DAEMONS:
+        for name in set(DAEMONS) - {'relinker cleanup'}:
             with self.subTest(name):
                 self.check(name, 'list_dir')
 
