@@ -12,6 +12,7 @@ from typing import Dict, List
 
 from swift.common.concurrency import tpool
 
+from swift_losf.diskfile.complaints import complaints_of
 from swift_losf.diskfile.vfile import VFileReader, VFileWriter, read_metadata
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import VolumeType
@@ -37,9 +38,7 @@ class Store:
         self.layout = layout
         self.index = IndexClient(
             layout.socket, options.index_timeout,
-            options.index_retry_interval, partial(
-                logger.error, 'Unavailable until swift-init object-losf runs '
-                'and it answers: %s'))
+            options.index_retry_interval, complaints_of(logger).of)
         self._appenders = {
             kind: Appender(layout, kind, options,
                            partial(self.index.new_volume, kind))

@@ -156,7 +156,7 @@ class Conversion:
     def side(self, name):
         layout = self.world.layout
         return Files(layout) if name == 'files' else Volumes(
-            Store(layout, LosfOptions(), logging))
+            Store(layout, LosfOptions(), logging.getLogger()))
 
     def begin(self, command, seconds=None):
         """:returns: a Child that converts, and is killed after a time"""
