@@ -16,7 +16,8 @@ from swift_lightsync.common.command import Exit, UsageError
 from swift_lightsync.common.progress import Progress
 from swift_losf.format.header import FormatError
 from swift_losf.fsck.check import Check
-from swift_losf.fsck.dump import Dump, Unknown, offline, online
+from swift_losf.fsck.dump import Dump, Unknown
+from swift_losf.fsck.entries import StoppedIndex, entries, require_index
 from swift_losf.fsck.entry_order import EntryOrder
 from swift_losf.fsck.findings import Finding, Kind
 from swift_losf.fsck.quarantine import Wanted, purge
@@ -24,7 +25,6 @@ from swift_losf.fsck.rebuild import count_records, rebuild
 from swift_losf.fsck.repair import Repair
 from swift_losf.fsck.summary import readable, summary_text
 from swift_losf.index.index import Index
-from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.upkeep.lost_index import is_lost
 from swift_losf.upkeep.recovery import recover
 
@@ -52,17 +52,6 @@ class Output:
         self._progress.clear()
         print(json.dumps(values, sort_keys=True) if self._as_json else text,
               flush=True)
-
-
-def require_index(layout):
-    """Check that there is a LevelDB; opening it would make one.
-
-    :raises FormatError: if there is none
-    """
-    if not os.path.exists(os.path.join(layout.index, 'CURRENT')):
-        raise FormatError('%s: there is no LevelDB%s' % (
-            layout.index, '' if layout.index_path
-            else '; if losf_index_path is set, give --index-path'))
 
 
 def find_part_power(layout, args):
@@ -222,10 +211,9 @@ class Fsck:
         with contextlib.ExitStack() as at_end:
             if purges:
                 index = self._open_sound()
-                entries = at_end.enter_context(offline(index))
-            else:
-                entries = self._entries(at_end)
-            tally = Dump(self.layout, entries,
+                at_end.callback(index.close)
+            tally = Dump(self.layout, StoppedIndex(index) if purges
+                         else self._entries(at_end),
                          self.output.line).quarantined(wanted)
             if purges:
                 purge(index, wanted)
@@ -250,11 +238,6 @@ class Fsck:
 
     def _entries(self, at_end):
         try:
-            at_end.enter_context(locked(self.layout))
-        except ServerError:
-            return online(self.layout)
-        try:
-            require_index(self.layout)
-            return at_end.enter_context(offline(Index(self.layout.index)))
-        except (plyvel.Error, FormatError) as err:
+            return entries(self.layout, at_end)
+        except UsageError as err:
             return Unknown(str(err))
