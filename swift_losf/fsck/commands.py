@@ -15,6 +15,7 @@ from swift.common.ring import RingData
 from swift_lightsync.common.command import Exit, UsageError
 from swift_lightsync.common.progress import Progress
 from swift_losf.format.header import FormatError
+from swift_losf.fsck.backup import back_up, put_in_place, staged
 from swift_losf.fsck.check import Check
 from swift_losf.fsck.dump import Dump, Unknown
 from swift_losf.fsck.entries import StoppedIndex, entries, require_index
@@ -26,7 +27,7 @@ from swift_losf.fsck.repair import Repair
 from swift_losf.fsck.summary import readable, summary_text
 from swift_losf.index.index import Index
 from swift_losf.upkeep.lost_index import is_lost
-from swift_losf.upkeep.recovery import recover
+from swift_losf.upkeep.recovery import Recovery, recover
 
 #: seconds
 DAY = 86400
@@ -115,7 +116,10 @@ class Fsck:
         if self.args.dry_run:
             return self.check()
         require_index_or_say(self.layout)
-        with contextlib.closing(self._open()) as index:
+        return self._mend(self._open())
+
+    def _mend(self, index):
+        with contextlib.closing(index):
             repair = Repair(self.layout, index)
             totals = self._walk(index, repair.fix)
             self.progress.begin('entering what is missing', 0)
@@ -125,8 +129,8 @@ class Fsck:
         return Exit.NOT_WELL if sum(
             self.counts.values()) > repair.fixed else Exit.WELL
 
-    def _index(self):
-        index = Index(self.layout.index)
+    def _index(self, path=None):
+        index = Index(path or self.layout.index)
         index.part_power.set(self._part_power)
         return index
 
@@ -158,6 +162,8 @@ class Fsck:
 
     def _report(self, finding, fixed):
         self.counts[finding.kind.label] += 1
+        if self.args.command == 'restore':
+            return  # all that has changed since the backup: it is counted
         verb = 'done' if fixed else 'cannot be repaired' \
             if fixed is False else 'to mend it'
         self.output.line('%s; %s: %s' % (
@@ -172,7 +178,27 @@ class Fsck:
                   'found': dict(self.counts), **done}
         self.output.line(summary_text(values), summary=values)
 
-    # rebuild, dump and quarantine
+    # backup, restore, rebuild, dump and quarantine
+
+    def backup(self):
+        """Copy the index, consistently, to another directory."""
+        files = back_up(self.layout, self.args.directory)
+        self.output.line('files: %d' % files, files=files)
+        return Exit.WELL
+
+    def restore(self):
+        """Let a backup be the index, brought up to date by the volumes."""
+        path = staged(self.layout, self.args.directory)
+        index = self._index(path)
+        try:
+            # What came since the backup, as after a crash.
+            Recovery(self.layout, index, lambda state: None).run()
+        except BaseException:
+            index.close()
+            raise
+        status = self._mend(index)
+        put_in_place(self.layout, path)
+        return status
 
     def rebuild(self):
         """Make the index anew from the volumes."""
