@@ -204,7 +204,7 @@ class Fingerprints:
                 partition_path, stored):
             seen.put(key, stored)
             return 0, stored
-        if not os.path.isdir(partition_path):
+        if not stored and not os.path.isdir(partition_path):
             seen.drop(key)
             return 0, ABSENT
         known = stored or known
