@@ -50,6 +50,14 @@ class PrimaryRoleController(ReplicatedObjectController):
     def _rings(self):
         return OtherRings(self._roles)
 
+    @property
+    def _lone(self):
+        """The ids of roles that may have taken a write alone."""
+        return frozenset(
+            node['id'] for node in self._roles.nodes[1:2]
+            if self._options.on_primary_failure is OnPrimaryFailure.BACKUP
+            and self._options.min_sync_copies < 2)
+
     def _attempt(self, cls, *args):
         attempt = cls(*args, **self._path)
         attempt.trans_id = self.trans_id
@@ -66,7 +74,8 @@ class PrimaryRoleController(ReplicatedObjectController):
                 without = None if undecided.is_refused \
                     else self._roles.nodes[0]
         try:
-            return self._read(NewestRead, req, self._rings, without)
+            return self._read(NewestRead, req, self._rings, without,
+                              self._lone)
         except Undecided as undecided:
             answer = answer or undecided.answer
         return answer or self._unavailable(req)
