@@ -26,6 +26,9 @@ BEHIND = 'behind'
 RING = 'ring'
 #: of a 404 to DELETE: the object was deleted before, the primary role knows
 DELETED_HEADER = 'X-Backend-Proar-Deleted'
+#: of the primary role's 404: the devices that may know of a write to the
+#: object which it misses
+DOUBTERS_HEADER = 'X-Backend-Proar-Doubters'
 #: of a request: the versions of the object rings whose roles it is sent to
 RING_HEADER = 'X-Backend-Proar-Ring'
 #: of an answer: the object's roles in rings that the request does not name

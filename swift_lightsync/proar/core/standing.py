@@ -10,6 +10,7 @@ from typing import (
     FrozenSet,
     Iterable,
     Mapping,
+    Optional,
     Tuple,
 )
 
@@ -49,6 +50,7 @@ class Standing(Record):
     :param round: when the last round of questions to all devices began,
         nanoseconds
     :param told: id of a peer -> what it has answered last
+    :param since: when the device got this ring, or its disk, Unix time
     """
     boot: Annotated[str, Length(64)]
     device: int
@@ -56,6 +58,7 @@ class Standing(Record):
     seconds: float
     round: Time = 0
     told: Dict[int, Told] = field(default_factory=dict)
+    since: Annotated[float, Between(0, 1e15)] = 0.0
 
     def encode(self) -> bytes:
         """Return the bytes of a file that has it."""
@@ -133,6 +136,20 @@ class Standing(Record):
                 found.append(peer)
         return tuple(found)
 
+    def doubters(self, now: int, place: Place, devices: Collection[int],
+                 missed: int) -> Optional[Tuple[int, ...]]:
+        """Return those of the ring's devices that may know of a write to a
+        place which this one misses; None if any device may.
+
+        :param now: nanoseconds
+        :param devices: ids of all other devices of the ring
+        :param missed: when the place was last missed
+        """
+        if self.objection(place, missed) or any(
+                each.is_older for each in self.told.values()):
+            return None
+        return self.silent(now, devices, missed)
+
     def unheard(self, peers: Iterable[int]) -> Tuple[int, ...]:
         """Return those of some peers that did not vouch when last asked.
 
@@ -152,16 +169,23 @@ class Standing(Record):
         :param peers: ids of the other roles of the partition
         :param missed: when the place was last missed, by any device
         """
+        objection = self.objection(place, missed)
+        silent = self.silent(now, peers, missed)
+        if silent and not objection:
+            return 'device %d does not vouch' % silent[0]
+        return objection
+
+    def objection(self, place: Place, missed: int = 0) -> str:
+        """Return what was heard that keeps a read from being answered, or ''.
+
+        Who is silent objects to nothing.
+        """
         if self.round <= missed:
             return 'nobody was asked, or not since a write was missed'
-        silent = self.silent(now, peers, missed)
-        if silent:
-            return 'device %d does not vouch' % silent[0]
         for peer, each in self.told.items():
             if place in each.held:
                 return 'device %d holds what is missing' % peer
-        others = self.others()
-        for peer, ring in others.items():
+        for peer, ring in self.others().items():
             return 'device %d has ring %d, this one %d' % (
                 peer, ring, self.ring)
         return ''

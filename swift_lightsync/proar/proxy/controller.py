@@ -7,8 +7,13 @@ The first attempt that decides it answers. PROTOCOL.md.
 from contextlib import suppress
 from functools import cached_property
 
+from swift.common.concurrency import sleep
 from swift.common.http import HTTP_NOT_FOUND, is_success
-from swift.common.swob import HTTPPreconditionFailed, HTTPServiceUnavailable
+from swift.common.swob import (
+    HTTPNotFound,
+    HTTPPreconditionFailed,
+    HTTPServiceUnavailable,
+)
 from swift.common.utils import (
     config_true_value,
     public,
@@ -23,6 +28,10 @@ from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
 from swift_lightsync.proar.proxy.reads import NewestRead, RoleRead, Undecided
 from swift_lightsync.proar.proxy.role_nodes import Roles
 from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
+
+#: Seconds from one try to the next of a POST that some roles have taken, while
+#: others lack the object.
+PAUSES = 0.3, 0.6, 1.2
 
 
 class PrimaryRoleController(ReplicatedObjectController):
@@ -50,6 +59,14 @@ class PrimaryRoleController(ReplicatedObjectController):
     def _rings(self):
         return OtherRings(self._roles)
 
+    @property
+    def _lone(self):
+        """The ids of roles that may have taken a write alone."""
+        return frozenset(
+            node['id'] for node in self._roles.nodes[1:2]
+            if self._options.on_primary_failure is OnPrimaryFailure.BACKUP
+            and self._options.min_sync_copies < 2)
+
     def _attempt(self, cls, *args):
         attempt = cls(*args, **self._path)
         attempt.trans_id = self.trans_id
@@ -66,7 +83,8 @@ class PrimaryRoleController(ReplicatedObjectController):
                 without = None if undecided.is_refused \
                     else self._roles.nodes[0]
         try:
-            return self._read(NewestRead, req, self._rings, without)
+            return self._read(NewestRead, req, self._rings, without,
+                              self._lone)
         except Undecided as undecided:
             answer = answer or undecided.answer
         return answer or self._unavailable(req)
@@ -163,9 +181,26 @@ class PrimaryRoleController(ReplicatedObjectController):
                     if quorum_size(len(self._roles.nodes)) < \
                             self._options.min_sync_copies:
                         raise
-            return self._at_quorum(req)
+            return self._post_to_quorum(req) if req.method == 'POST' \
+                else self._at_quorum(req)
         except Undecided as undecided:
             return undecided.answer or self._unavailable(req)
+
+    def _post_to_quorum(self, req):
+        """Write a POST to all roles, again while some lack the object.
+
+        Who takes it brings both to the others.
+        """
+        for pause in (*PAUSES, None):
+            try:
+                return self._at_quorum(req)
+            except Undecided:
+                status = self._head(req)
+                if status == HTTP_NOT_FOUND:
+                    return HTTPNotFound(request=req)
+                if pause is None or not is_success(status):
+                    raise
+                sleep(pause)
 
     def _ask_all(self, req, answer):
         """Ask all: if the primary role is new, others may have the object."""
@@ -178,9 +213,10 @@ class PrimaryRoleController(ReplicatedObjectController):
                 # Who is not new at its place may have the object since.
                 with suppress(Undecided):
                     return self._at_roles(req, 0)
+                return self._post_to_quorum(req)
             return self._at_quorum(req)
-        except Undecided:
-            return answer
+        except Undecided as undecided:
+            return req.method == 'POST' and undecided.answer or answer
 
     def _refuse_existing(self, req):
         """Answer ``If-None-Match: *`` of a PUT by a HEAD.

@@ -14,12 +14,10 @@ from swift.common.http import (
     is_server_error,
     is_success,
 )
-from swift.common.utils import Timestamp
+from swift.common.utils import Timestamp, quorum_size
 from swift.proxy.controllers.obj import ReplicatedObjectController
 
-from swift_lightsync.proar.names import (
-    REFUSED_HEADER,
-)
+from swift_lightsync.proar.names import DOUBTERS_HEADER, REFUSED_HEADER
 from swift_lightsync.proar.proxy.role_nodes import RoleNodeIter, RoleRing
 
 TIMESTAMP = 'X-Backend-Timestamp'
@@ -113,12 +111,14 @@ class NewestRead(Read):
 
     :param rings: OtherRings, whose devices are asked, too
     :param without: the node that does not answer, or None
+    :param lone: ids of roles that may have taken a write alone
     """
 
-    def __init__(self, app, roles, rings, without, **path):
+    def __init__(self, app, roles, rings, without, lone=frozenset(), **path):
         super().__init__(app, roles, **path)
         self._rings = rings
         self._without = without
+        self._lone = lone
 
     def generate_request_headers(self, *args, **kwargs):
         headers = super().generate_request_headers(*args, **kwargs)
@@ -136,11 +136,22 @@ class NewestRead(Read):
         without = {node['id'] for resp, node in answers
                    if resp.status == HTTP_NOT_FOUND}
         if not without.issuperset(self._roles.ids | {
-                node['id'] for node in self._rings.nodes}):
+                node['id'] for node in self._rings.nodes}) \
+                and not any(self._is_known_by(*each) for each in answers):
             # One of those that might know does not answer.
             raise Undecided()
         return self._read_from(req, list(self._roles.nodes), partition,
                                policy)
+
+    def _is_known_by(self, resp, node):
+        """Return whether a 404 is that of a primary role who knows it."""
+        doubters = resp.getheader(DOUBTERS_HEADER)
+        if doubters is None or node['id'] != self._roles.nodes[0]['id'] \
+                or self._rings.nodes:
+            return False
+        ids = set(filter(None, doubters.split(',')))
+        return len(ids) < quorum_size(len(self._roles.nodes)) \
+            and ids.isdisjoint(map(str, self._lone))
 
     def _ask_all(self, req, nodes, partition):
         """Ask devices, and those that they name, what they have.

@@ -13,6 +13,7 @@ from swift.common.http import (
     HTTP_ACCEPTED,
     HTTP_CONFLICT,
     HTTP_NOT_FOUND,
+    HTTP_SERVICE_UNAVAILABLE,
     is_server_error,
     is_success,
 )
@@ -66,9 +67,6 @@ class Write(ReplicatedObjectController):
         if resp.status_int != HTTP_NOT_FOUND or \
                 DELETED_HEADER in resp.headers:
             return resp
-        if req.method == 'POST' and any(map(is_success, statuses)):
-            # A device has the object.
-            return HTTPServiceUnavailable(request=req)
         raise Undecided(self._answer_to(req, resp))
 
     def _answer_to(self, req, not_found):
@@ -159,14 +157,20 @@ class QuorumWrite(Write):
     def _make_putter(self, node, part, req, headers):
         try:
             return super()._make_putter(node, part, req, headers)
-        except PutterConnectError:
+        except PutterConnectError as err:
             # Its headers, which may name other rings, are not passed on.
-            NewestRead(self.app, self._roles, self._rings, None,
-                       account_name=self.account_name,
-                       container_name=self.container_name,
-                       object_name=self.object_name).ask(
-                           node, req, part, self.logger.thread_locals)
-            raise
+            known = self._rings.headers
+            resp, _ = NewestRead(
+                self.app, self._roles, self._rings, None,
+                account_name=self.account_name,
+                container_name=self.container_name,
+                object_name=self.object_name).ask(
+                    node, req, part, self.logger.thread_locals)
+            if not resp or err.status != HTTP_SERVICE_UNAVAILABLE or \
+                    self._rings.headers != known:
+                raise
+            # The rings that it refused for have become one since.
+            return super()._make_putter(node, part, req, headers)
 
     def _get_put_connections(self, req, nodes, *args):
         putters = super()._get_put_connections(req, nodes, *args)
@@ -201,8 +205,19 @@ class QuorumWrite(Write):
                 key=lambda row: row[2] is None))
         if self._quorum:
             kwargs['quorum_size'] = self._quorum
-        return super().best_response(req, statuses, reasons, bodies,
-                                     server_type, headers=headers, **kwargs)
+        is_taken = req.method == 'POST' and any(map(is_success, statuses))
+        resp = None
+        try:
+            resp = super().best_response(
+                req, statuses, reasons, bodies, server_type, headers=headers,
+                **kwargs)
+        except Undecided:
+            if not is_taken:
+                raise
+        if is_taken and (resp is None or is_server_error(resp.status_int)):
+            # A device has the object, and brings it to the others.
+            raise Undecided(HTTPServiceUnavailable(request=req))
+        return resp
 
     @staticmethod
     def _taken_before(req, status, reason, body, headers):

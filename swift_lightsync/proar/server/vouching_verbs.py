@@ -4,9 +4,10 @@ primary role refuses. PROTOCOL.md, "Vouching".
 """
 
 import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from swift.common.concurrency import tpool
+from swift.common.http import HTTP_NOT_FOUND
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import POLICIES, REPL_POLICY
@@ -33,6 +34,7 @@ from swift_lightsync.proar.core.ring_history import (
 from swift_lightsync.proar.names import (
     ASK_PATH,
     BEHIND,
+    DOUBTERS_HEADER,
     MISSED_PATH,
     REFUSED_HEADER,
     RING,
@@ -41,6 +43,7 @@ from swift_lightsync.proar.names import (
     SLOT_HEADER,
 )
 from swift_lightsync.proar.replaced_files import settled, tell_replaced
+from swift_lightsync.proar.server.absence import doubters
 from swift_lightsync.proar.vouching import answers
 from swift_lightsync.proar.vouching.places import (
     Rows,
@@ -177,15 +180,25 @@ class VouchingVerbs(ObjectController):
         if not path:
             return getattr(super(), verb)(request)  # 507, by stock Swift
         standing = self._standings(path, policy).read()
-        headers = self._other_roles(request, policy, path, hash_path(
-            account, container, obj, raw_digest=True), standing)
+        path_hash = hash_path(account, container, obj, raw_digest=True)
+        headers = self._other_roles(request, policy, path, path_hash,
+                                    standing)
         if SLOT_HEADER in request.headers:
             self._refuse_behind(request, path, device, policy, (
                 number(request, 'partition', partition, MAX_PARTITION),
                 number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
                        NO_SLOT - 1)), standing, headers)
-        response = settled(getattr(
-            super(VouchingVerbs, self._telling()), verb), request)
+        answer = getattr(super(VouchingVerbs, self._telling()), verb)
+        response = settled(answer, request)
+        if _is_unheard_of(response) and SLOT_HEADER not in request.headers:
+            found = doubters(
+                self._diskfile_router[policy], path, policy,
+                self._ring(policy), path_hash, self._standings(path, policy),
+                partial(self._have_asked, path, policy))
+            # In this order: what comes here meanwhile is seen.
+            response = settled(answer, request)
+            if found is not None and _is_unheard_of(response):
+                headers[DOUBTERS_HEADER] = ','.join(map(str, found))
         response.headers.update(headers)
         return response
 
@@ -275,6 +288,12 @@ class VouchingVerbs(ObjectController):
                 body='%s: %s, but the ring has version %d here, and others '
                 'may have another' % (
                     RING_HEADER, request.headers[RING_HEADER], version))
+
+
+def _is_unheard_of(response):
+    """Return whether an answer is a 404 without a tombstone."""
+    return response.status_int == HTTP_NOT_FOUND and \
+        'X-Backend-Timestamp' not in response.headers
 
 
 def number(request, name, text, most):

@@ -6,6 +6,8 @@ PROTOCOL.md, "Vouching".
 
 import time
 from collections import defaultdict
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn, tpool
@@ -76,6 +78,8 @@ class Rounds:
         #: the same -> the Uses, and peer -> when a read needed its word last
         self._uses: Dict[Tuple[int, int], Uses] = {}
         self._used: Dict[Tuple[int, int], Dict[int, int]] = defaultdict(dict)
+        #: of a device's path and a policy
+        self._file = lru_cache(maxsize=None)(Standings)
 
     def start(self):
         """Ask from now on."""
@@ -179,7 +183,7 @@ class Rounds:
         key = int(device.policy), device.node['id']
         self._unnoted.pop(key, None)
         try:
-            tpool.execute(Standings(device.path, device.policy).write,
+            tpool.execute(self._file(device.path, device.policy).write,
                           standing)
         except OSError as err:
             self._unnoted[key] = standing
@@ -217,7 +221,7 @@ class Rounds:
                     len(nodes_of(ring)) / NODES_PER_SECOND)
         return standing.ring != version_of(ring, device.policy) \
             or now - standing.round > every * NS \
-            or Standings(device.path, device.policy).last_missed() \
+            or self._file(device.path, device.policy).last_missed() \
             >= standing.round
 
     def _ask_for(self, policy, devices, wanted):
@@ -275,6 +279,9 @@ class Rounds:
         standing = self.standings.get((int(policy), number))
         if standing is None or standing.ring != version:
             standing = Standing(boot_id(), number, version, self._seconds)
-        standing = standing.after(began, told, is_of_all)
+        since = tpool.execute(self._file(device.path, policy).since, number,
+                              version)
+        standing = replace(standing.after(began, told, is_of_all),
+                           since=since)
         self.standings[int(policy), number] = standing
         self._write(device, standing)

@@ -5,6 +5,7 @@ object-servers for each read. PROTOCOL.md, "Vouching".
 
 import os
 import struct
+import time
 import zlib
 
 from swift_lightsync.common.records import RecordError
@@ -56,11 +57,25 @@ class Standings:
         finally:
             os.close(file)
 
+    def since(self, device, ring):
+        """Return since when a device has a ring on this disk, Unix time.
+
+        :param device: its id
+        :param ring: version of the object ring
+        """
+        known = self._stored()
+        return known.since if known and (known.device, known.ring) == (
+            device, ring) else time.time()
+
     def read(self):
         """Return the Standing; None if there is none of this boot.
 
         An older one may be returned: what counts in it still counts.
         """
+        known = self._stored()
+        return known if known and known.boot == boot_id() else None
+
+    def _stored(self):
         try:
             file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -79,9 +94,8 @@ class Standings:
             standing = Standing.parse(content, MAX_BYTES)
         except RecordError:
             return None
-        self._head = head
-        self._known = standing if standing.boot == boot_id() else None
-        return self._known
+        self._head, self._known = head, standing
+        return standing
 
     def miss(self, place):
         """Note that the device misses a write.
@@ -113,12 +127,30 @@ class Standings:
         if standing.ring != ring:
             return 'its converger has ring %d' % standing.ring
         try:
-            missed, = self._missed.read(_index(place))
-        except OtherBoot:
-            missed = 0
+            missed = self._when_missed(place)
         except OSError as err:
             return str(err)
         return standing.obstacle(now_ns(), place, peers, missed)
+
+    def doubters(self, standing, place, devices):
+        """Return the devices that may know of a write which this one misses.
+
+        :param standing: its Standing, which was read by the same request
+        :param place: partition and slot
+        :param devices: ids of all other devices of the ring
+        :returns: ids; None if any device may
+        """
+        try:
+            return standing.doubters(now_ns(), place, devices,
+                                     self._when_missed(place))
+        except OSError:
+            return None
+
+    def _when_missed(self, place):
+        try:
+            return self._missed.read(_index(place))[0]
+        except OtherBoot:
+            return 0
 
 
 def _index(place):

@@ -33,6 +33,8 @@ class Device:
     others_end: int = 0
     missed: int = 0
     standing: Any = None
+    #: whether all that it once had to hold was brought to it
+    is_filled: bool = True
 
     def __post_init__(self):
         self.forget()

@@ -43,6 +43,15 @@ class Life:
             if all(each.ring == 1 for each in self.world.devices):
                 device.value = 0
         device.ring = 2
+        device.is_filled = False
+
+    def split(self):
+        """Cut the network in two, proxies as devices."""
+        sides = {each: self.chance.random() < 0.5
+                 for each in ('p0', 'p1', *DEVICES)}
+        self.world.cuts = {(here, there) for here in sides
+                           for there in DEVICES
+                           if sides[here] != sides[there]}
 
     def event(self):
         """Let something happen."""
@@ -51,7 +60,7 @@ class Life:
         kinds = ['write', 'write', 'read', 'read', 'read', 'read', 'time',
                  'converge', 'cut', 'heal'] + ['round'] * 6
         kinds += ['ring', 'proxy', 'fill'] if self.world.rolls_out else \
-            ['die', 'start', 'start', 'part']
+            ['die', 'start', 'start', 'part', 'split']
         kind = chance.choice(kinds)
         if kind in ('write', 'read'):
             self.running.append(getattr(self.world, kind)(chance.randrange(2)))
@@ -67,6 +76,8 @@ class Life:
             number = chance.choice(DEVICES)
             self.world.cuts |= {(number, device.number),
                                 (device.number, number)}
+        elif kind == 'split':
+            self.split()
         elif kind == 'heal':
             self.world.cuts.clear()
         elif kind == 'ring':
@@ -84,6 +95,8 @@ class Life:
 
     def live(self, steps):
         """Live for so many steps, and return what was violated."""
+        if not self.world.rolls_out:
+            self.split()
         for _ in range(steps):
             self.world.now += 1 + self.chance.randrange(NS // 50)
             if not self.running or self.chance.random() < 0.1:

@@ -51,6 +51,8 @@ class World:
         #: pairs that do not reach each other; proxies are 'p0' and 'p1'
         self.cuts = set()
         self.stamp = 0
+        #: the newest write that was acknowledged, and that or was read
+        self.acknowledged = 0
         self.shown = 0
         self.violations = []
         #: the processes that are at work
@@ -161,7 +163,7 @@ class World:
                 yield from self.take(primary, stamp, False)
             except Broken:
                 return
-            self.shown = max(self.shown, stamp)
+            self.acknowledge(stamp)
             return
         rings = {ring}
         for number in self.chance.sample(self.rings[ring], 3):
@@ -195,10 +197,14 @@ class World:
                 takers.remove(taker)
             if taken == needed:
                 # The others go on without the client.
-                self.shown = max(self.shown, stamp)
+                self.acknowledge(stamp)
                 self.running += takers
                 return
             yield
+
+    def acknowledge(self, stamp):
+        self.acknowledged = max(self.acknowledged, stamp)
+        self.shown = max(self.shown, stamp)
 
     def takes_alone(self, device, ring):
         if 'epochs' in self.without:
@@ -209,6 +215,7 @@ class World:
 
     def read(self, proxy):
         wanted, ring, here = self.shown, self.proxies[proxy], 'p%d' % proxy
+        acknowledged = self.acknowledged
         primary = self.answers(here, self.rings[ring][0])
         if primary and primary.value and self.is_vouched(primary, ring):
             yield
@@ -216,7 +223,7 @@ class World:
             return
         asked: Set[int] = set()
         found, todo = 0, set(self.rings[ring] if self.rolls_out else DEVICES)
-        is_complete = primary is not None
+        is_complete, is_known = primary is not None, False
         while todo:
             number = self.chance.choice(sorted(todo))
             todo.discard(number)
@@ -226,6 +233,12 @@ class World:
             if device is None:
                 is_complete = False
                 continue
+            if number == self.rings[ring][0]:
+                is_known = self.knows_of_none(device, ring)
+                yield
+                if self.answers(here, number) is None:
+                    is_complete = is_known = False
+                    continue
             found = max(found, device.value)
             if 'epochs' not in self.without:
                 named = {device.ring}
@@ -235,6 +248,9 @@ class World:
                          for each in self.rings[version]} - asked
         if is_complete:
             self.show(found, wanted, 'asked %s' % sorted(asked))
+        elif is_known and not found:
+            # One that was read and not acknowledged may be gone.
+            self.show(0, acknowledged, 'known by the primary role')
 
     def is_vouched(self, device, ring):
         if device.ring != ring and 'epochs' not in self.without:
@@ -245,6 +261,16 @@ class World:
             self.now, PLACE,
             frozenset(self.rings[device.ring]) - {device.number},
             device.missed)
+
+    def knows_of_none(self, device, ring):
+        """Whether a write that it has not is on no quorum."""
+        doubters = device.standing.doubters(
+            self.now, PLACE, frozenset(
+                self.rings[ring] if 'whole ring' in self.without
+                else DEVICES) - {device.number}, device.missed)
+        return device.ring == ring == device.standing.ring \
+            and device.is_filled and doubters is not None \
+            and len(doubters) < QUORUM
 
     def show(self, value, wanted, how):
         if value < wanted:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """controller: writes while the primary role does not answer."""
 
+import itertools
+from unittest import mock
 
 from swift.common.swob import Response
 
@@ -9,6 +11,7 @@ from swift_lightsync.proar.names import (
     FAILOVER_HEADER,
     LAG,
     REFUSED_HEADER,
+    RING,
     SLOT_HEADER,
 )
 from tests.unit.proar.proxy_world import ProxyCase
@@ -84,6 +87,43 @@ class TestQuorum(ProxyCase):
     def test_a_post_of_what_nobody_has_is_503(self):
         self.role[0].stop()
         self.assertEqual(503, self.status('POST'))
+
+    def test_a_post_of_what_is_deleted_is_404(self):
+        for server in self.role[1:]:
+            self.hold(server, at=0)
+            self.hold(server, method='DELETE')
+        self.role[0].stop()
+        self.assertEqual(404, self.status('POST'))
+
+    def lag(self, until):
+        """Have a role lack the object, until it is asked so many times."""
+        self.hold(self.role[1], at=0)
+        self.role[0].stop()
+        asked = itertools.count(1)
+        return mock.patch(
+            'swift_lightsync.proar.proxy.controller.sleep',
+            lambda _: next(asked) == until and self.hold(self.role[2], at=-1))
+
+    def test_a_post_waits_for_a_role_that_lacks_the_object(self):
+        with self.lag(2):
+            self.assertEqual(202, self.paint())
+        self.assertEqual('red', self.role[2].direct(
+            'HEAD', self.name).headers['X-Object-Meta-Colour'])
+
+    def test_a_post_does_not_wait_for_ever(self):
+        with self.lag(9):
+            self.assertEqual(503, self.paint())
+
+    def test_a_role_whose_refusal_is_out_of_date_is_asked_again(self):
+        """It has heard meanwhile that all have one ring."""
+        self.role[0].stop()
+        refusals = iter(('', ''))
+        for server in self.role[1:]:
+            server.spoil = lambda req: Response(status=503, headers={
+                REFUSED_HEADER: RING}, request=req) \
+                if req.method == 'PUT' and next(refusals, None) == '' \
+                else None
+        self.assertEqual(201, self.put())
 
     def test_a_delete_of_what_nobody_has_is_204_for_its_tombstone_stands(self):
         self.role[0].stop()

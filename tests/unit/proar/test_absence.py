@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""absence: a 404 while a role is silent."""
+
+import os
+import time
+from unittest import mock
+
+from swift.common.swob import Response
+
+from swift_lightsync.proar.names import STANDING, roles_path
+from tests.unit.proar.proxy_world import VouchedCase
+
+
+class AbsenceCase(VouchedCase):
+    """A role is silent, and the primary role has never heard of an object."""
+
+    def setUp(self):
+        super().setUp()
+        self.pass_days(8)
+
+    def pass_days(self, days):
+        self.enterContext(mock.patch(
+            'swift_lightsync.proar.server.absence.time', mock.Mock(
+                time=lambda: time.time() + days * 86400)))
+
+    def lose(self, *servers):
+        """Have servers be away for longer than their word counts."""
+        for server in servers:
+            server.stop()
+        self.at += int(self.seconds * 1e9)
+        self.vouch(*(each for each in self.servers if each not in servers))
+
+
+class TestAbsence(AbsenceCase):
+
+    def statuses(self):
+        return [self.status(method) for method in (
+            'GET', 'HEAD', 'POST', 'DELETE')]
+
+    def test_it_is_404_when_all_other_devices_vouch(self):
+        for server in self.role[1:]:
+            self.lose(server)
+            self.assertEqual([404] * 4, self.statuses())
+            server.start()
+            self.app.error_limiter.stats.clear()
+
+    def test_it_is_503_when_a_quorum_may_know_of_a_write(self):
+        self.lose(self.role[1], self.handoff)
+        self.assertEqual(503, self.status('GET'))
+
+    def test_what_a_hand_off_and_the_silent_role_took_is_there(self):
+        for server in self.role[0], self.role[2]:
+            server.stop()
+        self.assertEqual(201, self.put())
+        for server in self.role[0], self.role[2]:
+            server.start()
+        self.app.error_limiter.stats.clear()
+        self.lose(self.role[1])
+        self.assertEqual(200, self.status('GET'))
+        # The reader does not reach the hand-off, whom the primary role asks.
+        self.handoff.spoil = lambda req: None if req.method == 'PROAR' \
+            else Response(status=503, request=req)
+        self.assertEqual(503, self.status('GET'))
+
+    def test_it_is_503_while_the_disk_may_not_be_filled(self):
+        self.pass_days(6)
+        self.lose(self.role[1])
+        self.assertEqual(503, self.status('GET'))
+
+    def test_it_is_503_after_another_disk_was_mounted(self):
+        self.lose(self.role[1])
+        self.assertEqual(404, self.status('GET'))
+        os.unlink(roles_path(os.path.join(
+            self.role[0].devices, 'sda'), self.policy, STANDING))
+        self.pass_days(0)
+        self.vouch(self.role[0])
+        self.assertEqual(503, self.status('GET'))
+
+    def test_it_is_503_while_something_is_in_quarantine(self):
+        self.lose(self.role[1])
+        os.makedirs(os.path.join(self.role[0].devices, 'sda', 'quarantined',
+                                 'objects', 'f' * 32))
+        self.assertEqual(503, self.status('GET'))
+
+    def test_those_whose_word_is_old_are_asked_first(self):
+        self.lose(self.role[1])
+        self.at += int(self.seconds * 1e9)
+        with mock.patch('swift_lightsync.proar.server.absence.sleep',
+                        lambda _: self.vouch(self.role[0])):
+            self.assertEqual(404, self.status('GET'))
+
+
+class TestAbsenceOfBackup(AbsenceCase):
+    """The next role may have taken a write alone."""
+
+    options = {'on_primary_failure': 'backup'}
+
+    def test_it_is_404_only_if_the_next_role_vouches(self):
+        self.lose(self.role[2])
+        self.assertEqual(404, self.status('GET'))
+        self.role[2].start()
+        self.app.error_limiter.stats.clear()
+        self.lose(self.role[1])
+        self.assertEqual(503, self.status('GET'))
