@@ -157,6 +157,10 @@ class KVManager(diskfile.BaseDiskFileManager):
         except DiskFileStateChanged:
             raise DiskFileNotExist()
 
+    def get_list_command(self, device_path, policy, partition, object_hash):
+        return 'swift-losf-fsck dump %s --policy %d --hash %s' % (
+            device_path, int(policy), object_hash)
+
     # What concerns objects, suffixes, partitions and devices.
 
     def get_diskfile(self, *args, next_part_power=None, **kwargs):

@@ -126,7 +126,7 @@ SUBJECTS = {
             Row('swift.obj.diskfile:DiskFileWriter',
                 _HOSTED + 'HostedWriter', (('_make_durable', 'server', 146),)),
             Row('swift.obj.diskfile:DiskFileReader',
-                'swift_losf.diskfile.kvfile:KVDiskFileReader')),
+                _HOSTED + 'HostedReader')),
         suites=('diskfile', 'server', 'ssync', 'auditor', 'replicator',
                 'expirer', 'updater'),
         privates=_LOSF_PRIVATES, content=_HOSTED + 'CONTENT'),
@@ -139,7 +139,7 @@ SUBJECTS = {
             Row('swift.obj.diskfile:ECDiskFileWriter',
                 _HOSTED + 'HostedECWriter'),
             Row('swift.obj.diskfile:ECDiskFileReader',
-                'swift_losf.diskfile.fragments:KVECDiskFileReader')),
+                _HOSTED + 'HostedECReader')),
         suites=('diskfile', 'reconstructor', 'ssync', 'auditor', 'server'),
         privates=_LOSF_PRIVATES, content=_HOSTED + 'EC_CONTENT'),
     # Primary-role writes: in functional tests the default policy has them.
