@@ -7,10 +7,16 @@ of the others; what they ask of a file system is answered as for whole objects
 durable: FORMAT.md, "Fragments".
 """
 
+from os.path import dirname
+from typing import Any
+
+from swift.common.concurrency import tpool
 from swift.obj import diskfile
 
 from swift_losf.diskfile.kvfile import KVFile, KVReader, KVWriter
 from swift_losf.diskfile.kvmanager import KVManager
+from swift_losf.format.name_code import durable_name, written_name
+from swift_losf.volumes.volume import mark_durable
 
 
 class KVECDiskFileReader(KVReader, diskfile.ECDiskFileReader):
@@ -18,7 +24,44 @@ class KVECDiskFileReader(KVReader, diskfile.ECDiskFileReader):
 
 
 class KVECDiskFileWriter(diskfile.ECDiskFileWriter, KVWriter):
-    """Writes a fragment archive, and makes it durable."""
+    """Writes a fragment archive, and makes it durable.
+
+    The index is told of it once: by commit, or, if that does not come, when
+    the writer is closed. So it is entered with the name that it keeps.
+    """
+    #: name and Pending of a fragment that the index has not been told of
+    _untold: Any = None
+
+    def _enter(self, name, pending, cleanup):
+        if self._extension == '.data':
+            self._untold = name, pending
+        else:
+            super()._enter(name, pending, cleanup)
+
+    def _superseded(self, name):
+        return list(filter(None, (*super()._superseded(name),
+                                  written_name(name))))
+
+    def _tell(self, name, cleanup):
+        _, pending = self._untold
+        self._untold = None
+        # What hashed the suffix since it was written has not seen it.
+        tpool.execute(self.manager.invalidate_hash, dirname(self._datadir))
+        super()._enter(name, pending, cleanup)
+
+    def commit(self, timestamp):
+        if not self._untold:
+            super().commit(timestamp)
+            return
+        name, pending = self._untold
+        with self._no_space():
+            tpool.execute(mark_durable, self._store.layout, pending.location)
+        self._tell(durable_name(name), cleanup=True)
+
+    def close(self):
+        if self._untold:
+            self._tell(self._untold[0], cleanup=False)
+        super().close()
 
 
 class KVECDiskFile(diskfile.ECDiskFile, KVFile):

@@ -79,13 +79,22 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             ctype_timestamp=ctype_timestamp and Timestamp(ctype_timestamp),
             *a, **kw)
         metadata['name'] = self._name
-        superseded = self._superseded(name) if cleanup else ()
         with self._no_space():
             pending = tpool.execute(
                 self._make_durable, name, metadata,
                 getattr(self.logger, 'thread_locals', None))
-        files = self._store.register(self._where, name, pending, superseded)
+        self._enter(name, pending, cleanup)
         self._put_succeeded = True
+
+    def _enter(self, name, pending, cleanup):
+        """Make a file exist.
+
+        :param name: of the file
+        :param pending: the Pending of its record
+        :param cleanup: whether what it makes obsolete is removed
+        """
+        superseded = self._superseded(name) if cleanup else ()
+        files = self._store.register(self._where, name, pending, superseded)
         suffix_path = dirname(self._datadir)
         if not isdir(dirname(suffix_path)):
             # The partition was deleted before there was anything in it.
