@@ -7,7 +7,6 @@ of the others; what they ask of a file system is answered as for whole objects
 durable: FORMAT.md, "Fragments".
 """
 
-from os.path import dirname
 from typing import Any
 
 from swift.common.concurrency import tpool
@@ -42,25 +41,36 @@ class KVECDiskFileWriter(diskfile.ECDiskFileWriter, KVWriter):
         return list(filter(None, (*super()._superseded(name),
                                   written_name(name))))
 
-    def _tell(self, name, cleanup):
-        _, pending = self._untold
-        self._untold = None
-        # What hashed the suffix since it was written has not seen it.
-        tpool.execute(self.manager.invalidate_hash, dirname(self._datadir))
-        super()._enter(name, pending, cleanup)
+    def _note_change(self):
+        if self._extension != '.data':
+            super()._note_change()
+
+    def _tell(self, is_durable):
+        (name, pending), self._untold = self._untold, None
+        try:
+            with self._no_space():
+                tpool.execute(self._settle, pending, is_durable)
+        except BaseException:
+            pending.done()
+            raise
+        super()._enter(durable_name(name) if is_durable else name, pending,
+                       cleanup=is_durable)
+
+    def _settle(self, pending, is_durable):
+        if is_durable:
+            mark_durable(self._store.layout, pending.location)
+        # Who has hashed the suffix since it was written has seen no file.
+        super()._note_change()
 
     def commit(self, timestamp):
-        if not self._untold:
+        if self._untold:
+            self._tell(is_durable=True)
+        else:
             super().commit(timestamp)
-            return
-        name, pending = self._untold
-        with self._no_space():
-            tpool.execute(mark_durable, self._store.layout, pending.location)
-        self._tell(durable_name(name), cleanup=True)
 
     def close(self):
         if self._untold:
-            self._tell(self._untold[0], cleanup=False)
+            self._tell(is_durable=False)
         super().close()
 
 

@@ -133,11 +133,15 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             name, metadata, self._where.partition,
             bytes.fromhex(self._where.object_hash))
         try:
-            self.manager.invalidate_hash(dirname(self._datadir))
+            self._note_change()
         except BaseException:
             pending.done()
             raise
         return pending
+
+    def _note_change(self):
+        """Have the suffix hashed anew, before the index enters a file."""
+        self.manager.invalidate_hash(dirname(self._datadir))
 
 
 class Superseded(DiskFileNotExist):
