@@ -15,7 +15,6 @@ from swift.obj import diskfile
 from swift_losf.diskfile.kvfile import KVFile, KVReader, KVWriter
 from swift_losf.diskfile.kvmanager import KVManager
 from swift_losf.format.name_code import durable_name, written_name
-from swift_losf.volumes.volume import mark_durable
 
 
 class KVECDiskFileReader(KVReader, diskfile.ECDiskFileReader):
@@ -58,7 +57,7 @@ class KVECDiskFileWriter(diskfile.ECDiskFileWriter, KVWriter):
 
     def _settle(self, pending, is_durable):
         if is_durable:
-            mark_durable(self._store.layout, pending.location)
+            self._store.mark_durable(pending)
         # Who has hashed the suffix since it was written has seen no file.
         super()._note_change()
 

@@ -220,6 +220,18 @@ class TestOneCall(FragmentTest):
             self.assertEqual({}, self.files())
 
 
+    def test_nothing_is_marked_on_a_device_that_was_mounted_meanwhile(self):
+        now = self.now()
+        with self.assertRaises(IndexUnavailable):
+            with self.written(1, now) as (writer, _):
+                _, pending = writer._untold
+                with mock.patch.object(pending, 'is_in_place',
+                                       return_value=False):
+                    writer.commit(now)
+        self.assertEqual({}, self.files())
+        self.assertFalse(self.header(pending.location).durable)
+
+
 class TestPurge(FragmentTest):
 
     def test_what_is_not_durable_is_kept_for_a_while(self):
