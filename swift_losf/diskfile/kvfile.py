@@ -83,22 +83,9 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             pending = tpool.execute(
                 self._make_durable, name, metadata,
                 getattr(self.logger, 'thread_locals', None))
-        self._enter(name, pending, cleanup)
+        files = self._enter(name, pending,
+                            self._superseded(name) if cleanup else ())
         self._put_succeeded = True
-
-    def _enter(self, name, pending, cleanup):
-        """Make a file exist.
-
-        :param name: of the file
-        :param pending: the Pending of its record
-        :param cleanup: whether what it makes obsolete is removed
-        """
-        superseded = self._superseded(name) if cleanup else ()
-        files = self._store.register(self._where, name, pending, superseded)
-        suffix_path = dirname(self._datadir)
-        if not isdir(dirname(suffix_path)):
-            # The partition was deleted before there was anything in it.
-            self.manager.invalidate_hash(suffix_path)
         if cleanup:
             try:
                 self.manager.of_object(
@@ -107,6 +94,21 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             except (OSError, DiskFileDeviceUnavailable):
                 self.logger.exception('Problem cleaning up %s',
                                       self._datadir)
+
+    def _enter(self, name, pending, superseded):
+        """Make a file exist.
+
+        :param name: of the file
+        :param pending: the Pending of its record
+        :param superseded: names of files that give way to it
+        :returns: a list of (name, Location) of all files of the object
+        """
+        files = self._store.register(self._where, name, pending, superseded)
+        suffix_path = dirname(self._datadir)
+        if not isdir(dirname(suffix_path)):
+            # The partition was deleted before there was anything in it.
+            self.manager.invalidate_hash(suffix_path)
+        return files
 
     def _superseded(self, name):
         """Return the names of files that a new one makes obsolete.

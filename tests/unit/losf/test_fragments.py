@@ -215,19 +215,19 @@ class TestOneCall(FragmentTest):
             now = self.now()
             with mock.patch.object(self.store().index, 'register',
                                    side_effect=IndexUnavailable('away')):
-                self.assertRaises(IndexUnavailable, self.put, 1, now,
-                                  commit=commit)
+                self.assertRaises(
+                    DiskFileError if commit else IndexUnavailable,
+                    self.put, 1, now, commit=commit)
             self.assertEqual({}, self.files())
 
 
     def test_nothing_is_marked_on_a_device_that_was_mounted_meanwhile(self):
         now = self.now()
-        with self.assertRaises(IndexUnavailable):
+        with self.assertRaises(DiskFileError):
             with self.written(1, now) as (writer, _):
                 _, pending = writer._untold
-                with mock.patch.object(pending, 'is_in_place',
-                                       return_value=False):
-                    writer.commit(now)
+                pending.is_in_place = lambda path: False
+                writer.commit(now)
         self.assertEqual({}, self.files())
         self.assertFalse(self.header(pending.location).durable)
 
