@@ -85,8 +85,6 @@ setup(
             'pytest-timeout>=2.2',
             'pytest-xdist>=3.5',
             'tox>=4',
-            # For Debian's pyfuse3, which tools/env takes.
-            'trio>=0.22',
             'python-swiftclient>=4.4',
             'keystonemiddleware>=9',
             'python-keystoneclient>=5',

@@ -79,17 +79,13 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             ctype_timestamp=ctype_timestamp and Timestamp(ctype_timestamp),
             *a, **kw)
         metadata['name'] = self._name
-        superseded = self._superseded(name) if cleanup else ()
         with self._no_space():
             pending = tpool.execute(
                 self._make_durable, name, metadata,
                 getattr(self.logger, 'thread_locals', None))
-        files = self._store.register(self._where, name, pending, superseded)
+        files = self._enter(name, pending,
+                            self._superseded(name) if cleanup else ())
         self._put_succeeded = True
-        suffix_path = dirname(self._datadir)
-        if not isdir(dirname(suffix_path)):
-            # The partition was deleted before there was anything in it.
-            self.manager.invalidate_hash(suffix_path)
         if cleanup:
             try:
                 self.manager.of_object(
@@ -98,6 +94,21 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             except (OSError, DiskFileDeviceUnavailable):
                 self.logger.exception('Problem cleaning up %s',
                                       self._datadir)
+
+    def _enter(self, name, pending, superseded):
+        """Make a file exist.
+
+        :param name: of the file
+        :param pending: the Pending of its record
+        :param superseded: names of files that give way to it
+        :returns: a list of (name, Location) of all files of the object
+        """
+        files = self._store.register(self._where, name, pending, superseded)
+        suffix_path = dirname(self._datadir)
+        if not isdir(dirname(suffix_path)):
+            # The partition was deleted before there was anything in it.
+            self.manager.invalidate_hash(suffix_path)
+        return files
 
     def _superseded(self, name):
         """Return the names of files that a new one makes obsolete.
@@ -124,11 +135,15 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             name, metadata, self._where.partition,
             bytes.fromhex(self._where.object_hash))
         try:
-            self.manager.invalidate_hash(dirname(self._datadir))
+            self._note_change()
         except BaseException:
             pending.done()
             raise
         return pending
+
+    def _note_change(self):
+        """Have the suffix hashed anew, before the index enters a file."""
+        self.manager.invalidate_hash(dirname(self._datadir))
 
 
 class Superseded(DiskFileNotExist):
