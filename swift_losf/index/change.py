@@ -18,9 +18,10 @@ class Change:
     :param batch: a LevelDB write batch
     :param volumes: number -> VolumeState, as they are; is left alone
     :param next_volume: the number of the next new volume
+    :param is_watched: whether it is wanted which files are touched
     """
 
-    def __init__(self, batch, volumes, next_volume):
+    def __init__(self, batch, volumes, next_volume, is_watched=False):
         self.volumes = {}
         #: numbers of volumes whose state is taken out
         self.dropped = set()
@@ -36,6 +37,7 @@ class Change:
         self.made = False
         self._batch = batch
         self._before = volumes
+        self._is_watched = is_watched
 
     def put(self, key, value):
         """Enter a value."""
@@ -49,7 +51,7 @@ class Change:
 
     def _touch(self, key, value):
         self.made = True
-        if key[:1] == keys.FILE:
+        if self._is_watched and key[:1] == keys.FILE:
             place, code = keys.split_code(key)
             self.touched.setdefault(place, {})[code] = value
 

@@ -172,8 +172,10 @@ class Database:
         with self._lock:
             if self._failure:
                 raise self._failure
+            # One that comes meanwhile reads what is written here.
+            publisher = self.publisher
             change = Change(self._db.write_batch(), self.volumes,
-                            self.next_volume)
+                            self.next_volume, publisher is not None)
             yield change
             try:
                 change.write()
@@ -186,8 +188,8 @@ class Database:
                 self.volumes.pop(number, None)
             self.quarantined += change.quarantined
             self.next_volume = change.next_volume
-            if self.publisher:
-                self.publisher.apply(change.touched)
+            if publisher:
+                publisher.apply(change.touched)
         if change.reclaims:
             self.reclaim_pending.set()
 

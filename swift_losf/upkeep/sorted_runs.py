@@ -46,11 +46,9 @@ class Entry(NamedTuple):
     @classmethod
     def unpack(cls, data: bytes) -> 'Entry':
         """Read what entry_of gave."""
-        (place, written, quarantined, volume, offset, length,
-         count) = _ENTRY.unpack_from(data)
+        *fields, count = _ENTRY.unpack_from(data)
         end = _ENTRY.size + count
-        return cls(place, written, quarantined, volume, offset, length,
-                   data[_ENTRY.size:end], data[end:])
+        return cls._make((*fields, data[_ENTRY.size:end], data[end:]))
 
 
 def entry_of(number, found, part_power=None):
