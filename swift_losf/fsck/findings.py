@@ -58,6 +58,9 @@ class Kind(enum.Enum):
         'not-marked', 'the file is in quarantine, and its record is not '
         'marked so: a rebuilt index would have it as a file',
         'mark the record')
+    METADATA = (
+        'metadata', 'the index has other metadata than the record',
+        'drop them: who wants them reads the record')
     MISSING = (
         'missing', 'a valid record has no entry',
         'enter it, as recovery does')

@@ -219,6 +219,8 @@ class VolumeCheck:
                           found)
         elif in_quarantine and not found.header.quarantined:
             yield Finding(Kind.NOT_MARKED, self.number, offset, entry, found)
+        elif entry.location.metadata not in (b'', found.location.metadata):
+            yield Finding(Kind.METADATA, self.number, offset, entry, found)
 
     def _invalid(self, offset, entries, seen):
         files = [each for each in entries if each.location]

@@ -93,6 +93,7 @@ class Rebuild:
         return deque(
             dict(path=self.layout.volume(number), number=number, start=start,
                  end=start + PIECE, part_power=self._view.keyed,
+                 most_metadata=self.index.db.most_metadata,
                  gaps=self._gaps and [(first.hex(), end.hex())
                                       for first, end in self._gaps])
             for number, size in volumes for start in range(0, size, PIECE))
