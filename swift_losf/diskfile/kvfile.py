@@ -18,6 +18,7 @@ from swift.common.exceptions import (
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
+from swift_losf.diskfile.known_files import KnownMetadata, OneObject
 from swift_losf.diskfile.kvmanager import KVManager
 from swift_losf.volumes.ballast import is_given_up
 
@@ -180,6 +181,15 @@ class KVFile(diskfile.BaseDiskFile):
     #: names of its files and their Locations, as they were a while ago, or
     #: None: then the index is asked
     listed = None
+    #: whether the data is not asked for
+    _is_metadata_enough = False
+
+    def read_metadata(self, *args, **kwargs):
+        self._is_metadata_enough = True
+        try:
+            return super().read_metadata(*args, **kwargs)
+        finally:
+            self._is_metadata_enough = False
 
     def open(self, *args, **kwargs):
         if self.listed is None:
@@ -194,7 +204,9 @@ class KVFile(diskfile.BaseDiskFile):
 
     def _open(self, files, *args, **kwargs):
         manager = self._manager
-        self._manager = manager.of_object(self._datadir, files)
+        self._manager = manager.of_object(
+            self._datadir, files,
+            KnownMetadata if self._is_metadata_enough else OneObject)
         try:
             return super().open(*args, **kwargs)
         finally:
