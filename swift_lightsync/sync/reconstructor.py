@@ -8,6 +8,7 @@ equal: rebuilding, reverting, ssync, statistics and options are Swift's.
 PROTOCOL.md, "Erasure coding".
 """
 
+import random
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,17 +27,17 @@ from swift_lightsync.sync.core.sync_round import full_exchange_due
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.partners import (
     Part,
+    PartKey,
     Partners,
     Place,
     part_key,
     partner_key,
 )
-from swift_lightsync.sync.replicator_options import (
-    ReplicatorOptions,
-    StockOptions,
-)
+from swift_lightsync.sync.replicator_options import ReconstructorOptions
 from swift_lightsync.sync.sync_client import SyncClient
 
+#: Partitions that are compared together; they take memory.
+TOGETHER = 4096
 #: What object.recon calls what passes did.
 RECON_KEY = 'object_reconstruction_lightsync'
 
@@ -52,18 +53,17 @@ class LightSyncReconstructor(ObjectReconstructor):
 
     def __init__(self, conf: Mapping[str, Any],
                  logger: Optional[Logger] = None) -> None:
-        StockOptions.from_conf(conf)
+        options = ReconstructorOptions.from_conf(conf)
         super().__init__(conf, logger=logger)
-        options = ReplicatorOptions.from_conf(conf)
         self.full_exchange_interval = options.full_exchange_interval
         self.client = SyncClient(self.conn_timeout, self.http_timeout)
-        self.partners = Partners(self.client, options.sync_batch_partitions,
-                                 self._prints, self.logger)
+        self.partners = Partners(self.client, self._prints, self.logger)
         self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
         #: When the last pass that saw all partitions began, seconds.
         self._listed = 0.0
-        #: Of each partition the partners that are equal.
-        self._equal: dict[Any, set[Any]] = {}
+        #: Of partitions that have something to do, the partners that are
+        #: equal.
+        self._equal: dict[PartKey, set[Any]] = {}
 
     def _prints(self, policy: StoragePolicy) -> Fingerprints:
         if policy not in self._fingerprints:
@@ -87,24 +87,39 @@ class LightSyncReconstructor(ObjectReconstructor):
         begin, requests = time.time(), self.client.connections.requests
         parts: list[Part] = super().collect_parts(
             override_devices, override_partitions)
-        self._equal, settled = {}, set()
-        try:
-            places = self._listed_anew(self.partners.places(parts), begin)
-            self._equal = self.partners.equal(places)
-            settled = set(filter(None, map(self._settled, places)))
-        except (Exception, Timeout):
-            self.logger.exception('Error in the comparison with partners; '
-                                  'all partitions are looked at')
-        finally:
-            self.client.close()
+        self._equal = {}
+        self.partners.begin_pass()
+        # So that a set of partitions is known by its name in the next pass.
+        parts.sort(key=_key)
+        left: list[Part] = []
+        for start in range(0, len(parts), TOGETHER):
+            left += self._unsettled(parts[start:start + TOGETHER], begin)
+        random.shuffle(left)
+        self.client.close()
         if not override_partitions:
             self._listed = begin
-        left = [part for part in parts if part_key(
-            part['local_dev'], part['policy'], part['partition']
-        ) not in settled]
         self._tell(parts, left, begin,
                    self.client.connections.requests - requests)
         return left
+
+    def _unsettled(self, parts: list[Part], now: float) -> list[Part]:
+        """Compare partitions with their partners.
+
+        :returns: those that have something to do
+        """
+        try:
+            places = self._listed_anew(self.partners.places(parts), now)
+            equal = self.partners.equal(places)
+        except (Exception, Timeout):
+            self.logger.exception(
+                'Error in the comparison of %d partitions with partners; '
+                'they are looked at', len(parts))
+            return parts
+        settled = {place.key for place in places if equal.get(
+            place.key) == set(map(partner_key, place.partners))}
+        self._equal.update((key, found) for key, found in equal.items()
+                           if found and key not in settled)
+        return [part for part in parts if _key(part) not in settled]
 
     def _listed_anew(self, places: Iterable[Place],
                      now: float) -> list[Place]:
@@ -127,12 +142,6 @@ class LightSyncReconstructor(ObjectReconstructor):
                     continue
             found.append(place)
         return found
-
-    def _settled(self, place: Place) -> Any:
-        """Return the key of a partition for which nothing is left to do."""
-        key = part_key(place.device, place.policy, place.partition)
-        return key if self._equal.get(key) == set(
-            map(partner_key, place.partners)) else None
 
     def _get_part_jobs(self, local_dev: RingDevice, part_path: str,
                        partition: int, policy: StoragePolicy
@@ -171,8 +180,12 @@ class LightSyncReconstructor(ObjectReconstructor):
             for device, count in total.items()}}, self.rcache, self.logger)
 
 
+def _key(part: Part) -> PartKey:
+    return part_key(part['local_dev'], part['policy'], part['partition'])
+
+
 def main() -> None:
-    """Run ``swift-object-lightsync-ec``: it without a patched Swift."""
+    """Run ``swift-object-lightreconstructor``, without a patched Swift."""
     parser = OptionParser('%prog CONFIG [options]')
     for flag, name in (('-d', 'devices'), ('-p', 'partitions')):
         parser.add_option(flag, '--' + name,

@@ -15,6 +15,7 @@ from swift.obj import reconstructor as stock
 from swift.obj.diskfile import DiskFileRouter
 
 from swift_lightsync.common.options import OptionError
+from swift_lightsync.sync import reconstructor
 from swift_lightsync.sync.reconstructor import (
     RECON_KEY,
     LightSyncReconstructor,
@@ -225,7 +226,6 @@ class TestListing(ReconstructorTestCase):
                 LightSyncReconstructor, '_get_hashes',
                 side_effect=OSError(5, 'broken')):
             self.assertEqual([{}] * 3, self.run_pass())
-        self.assertIn('broken', ''.join(self.daemon.logger.at('ERROR')))
 
 
 class TestPeers(ReconstructorTestCase):
@@ -257,13 +257,34 @@ class TestPeers(ReconstructorTestCase):
         self.assertIn('No comparison', ''.join(
             self.daemon.logger.at('WARNING')))
 
+    def test_partitions_are_compared_so_many_at_a_time(self):
+        self.start()
+        self.put_all()
+        other = self.nodes[0].disk.get_diskfile(
+            'sda', 1, 'a', 'c', 'o', self.policy)
+        other.delete(Timestamp(time.time()))
+        with mock.patch.object(reconstructor, 'TOGETHER', 1):
+            asked = self.run_pass()
+        # Of the second partition, which the others lack, each is pushed.
+        self.assertEqual([{'LIGHTSYNC': 2, **STOCK}] * 3, asked)
+
+    def test_a_node_that_does_not_answer_is_asked_once_a_pass(self):
+        self.start()
+        self.put_all()
+        self.nodes[0].disk.get_diskfile(
+            'sda', 1, 'a', 'c', 'o', self.policy).delete(
+                Timestamp(time.time()))
+        self.nodes[1].broken['LIGHTSYNC'] = 503
+        with mock.patch.object(reconstructor, 'TOGETHER', 1):
+            self.assertEqual({**ASKED, 'REPLICATE': 2}, self.run_pass()[0])
+
     def test_an_error_leaves_all_to_stock_swift(self):
         self.start()
         self.put_all()
         with mock.patch.object(self.daemon.partners, 'equal',
                                side_effect=ValueError('broken')):
             self.assertEqual([STOCK] * 3, self.run_pass())
-        self.assertIn('all partitions are looked at', ''.join(
+        self.assertIn('1 partitions with partners', ''.join(
             self.daemon.logger.at('ERROR')))
 
 
@@ -271,7 +292,6 @@ class TestOptions(ReconstructorTestCase):
 
     def test_a_value_that_is_not_allowed_is_refused(self):
         self.start()
-        for name in ('full_exchange_interval', 'sync_batch_partitions',
-                     'http_timeout'):
+        for name in ('full_exchange_interval', 'http_timeout'):
             with self.assertRaisesRegex(OptionError, name):
                 self.replicator(0, **{name: '-1'})
