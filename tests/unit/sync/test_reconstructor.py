@@ -15,7 +15,11 @@ from swift.obj import reconstructor as stock
 from swift.obj.diskfile import DiskFileRouter
 
 from swift_lightsync.common.options import OptionError
-from swift_lightsync.sync import reconstructor
+from swift_lightsync.sync import (
+    device_watch,
+    reconstructor,
+    standing_trees,
+)
 from swift_lightsync.sync.reconstructor import (
     RECON_KEY,
     LightSyncReconstructor,
@@ -136,6 +140,18 @@ class TestPasses(ReconstructorTestCase):
         self.assertEqual([ASKED, ASKED, {**ASKED, **STOCK}],
                          self.run_pass())
         self.assertEqual([3], [number for number, _ in self.pushed])
+
+    def test_servers_keep_no_trees_that_no_journal_would_renew(self):
+        self.start()
+        self.put_all()
+        with mock.patch.object(standing_trees, 'SMALLEST', 1), \
+                mock.patch.object(device_watch, 'TICK', 0):
+            for _ in range(3):
+                self.assertEqual([ASKED] * 3, self.run_pass())
+            # As an ssync, or an auditor, of another process.
+            self.put_fragment(1, 'q')
+            self.assertEqual([{**ASKED, **STOCK}, ASKED, ASKED],
+                             self.run_pass())
 
     def test_tombstones_that_differ_are_found(self):
         self.start()
