@@ -36,10 +36,10 @@ Part = dict[str, Any]
 PartKey = tuple[str, int, int]
 
 
-def part_key(device: RingDevice, policy: StoragePolicy,
-             partition: int) -> PartKey:
+def part_key(part: Part) -> PartKey:
     """Return what tells a partition here from others."""
-    return device['device'], int(policy), partition
+    return (part['local_dev']['device'], int(part['policy']),
+            part['partition'])
 
 
 def partner_key(node: RingDevice) -> tuple[int, int]:
@@ -51,24 +51,35 @@ def partner_key(node: RingDevice) -> tuple[int, int]:
 class Place:
     """A partition that has a row of the ring here.
 
-    :param device: the local device
-    :param policy: its policy
-    :param partition: its number
+    :param part: the partition
     :param fragment: the index of the fragments that belong here
     :param partners: the devices that it is compared with
     :param asked: those of them that are asked in this pass
     """
-    device: RingDevice
-    policy: StoragePolicy
-    partition: int
+    part: Part
     fragment: int
     partners: tuple[RingDevice, ...]
     asked: tuple[RingDevice, ...]
 
     @property
+    def device(self) -> str:
+        """The name of the local device."""
+        return str(self.part['local_dev']['device'])
+
+    @property
+    def policy(self) -> StoragePolicy:
+        """The policy of the partition."""
+        return self.part['policy']
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition."""
+        return int(self.part['partition'])
+
+    @property
     def key(self) -> PartKey:
         """What tells it from other partitions here."""
-        return part_key(self.device, self.policy, self.partition)
+        return part_key(self.part)
 
     def put(self, questions: Questions, known: Optional[Fingerprint]) -> None:
         """Ask about the partition, unless it has fragments for others."""
@@ -120,8 +131,7 @@ class Partners:
                     shared.setdefault((int(policy), *partner_key(node)), node)
                     for node in _get_partners(row, nodes))
                 found.append(Place(
-                    part['local_dev'], policy, partition,
-                    policy.get_backend_index(row), partners,
+                    part, policy.get_backend_index(row), partners,
                     tuple(filter(self._is_asked, partners))))
         return found
 
@@ -144,7 +154,7 @@ class Partners:
             list)
         for place in places:
             if place.asked:
-                groups[place.device['device'], place.policy].append(place)
+                groups[place.device, place.policy].append(place)
         questions = Questions()
         for (device, policy), group in groups.items():
             for portion in in_portions(group):
@@ -154,7 +164,7 @@ class Partners:
                 sleep()
         pool = GreenPool(NODES)
         asking = {where: pool.spawn(self._ask, node, questions.roots[where],
-                                    place.device)
+                                    place.part['local_dev'])
                   for where, node in questions.nodes.items()}
         return questions.equal({
             where: thread.wait() for where, thread in asking.items()})

@@ -8,6 +8,7 @@ equal: rebuilding, reverting, ssync, statistics and options are Swift's.
 PROTOCOL.md, "Erasure coding".
 """
 
+import os
 import random
 import time
 from collections import Counter
@@ -65,6 +66,9 @@ class LightSyncReconstructor(ObjectReconstructor):
         #: equal.
         self._equal: dict[PartKey, set[Any]] = {}
 
+        #: What the last pass found, by device.
+        self._compared: dict[str, dict[str, Any]] = {}
+
     def _prints(self, policy: StoragePolicy) -> Fingerprints:
         if policy not in self._fingerprints:
             self._fingerprints[policy] = Fingerprints(
@@ -90,7 +94,7 @@ class LightSyncReconstructor(ObjectReconstructor):
         self._equal = {}
         self.partners.begin_pass()
         # So that a set of partitions is known by its name in the next pass.
-        parts.sort(key=_key)
+        parts.sort(key=part_key)
         left: list[Part] = []
         for start in range(0, len(parts), TOGETHER):
             left += self._unsettled(parts[start:start + TOGETHER], begin)
@@ -119,7 +123,7 @@ class LightSyncReconstructor(ObjectReconstructor):
             place.key) == set(map(partner_key, place.partners))}
         self._equal.update((key, found) for key, found in equal.items()
                            if found and key not in settled)
-        return [part for part in parts if _key(part) not in settled]
+        return [part for part in parts if part_key(part) not in settled]
 
     def _listed_anew(self, places: Iterable[Place],
                      now: float) -> list[Place]:
@@ -132,8 +136,10 @@ class LightSyncReconstructor(ObjectReconstructor):
             if place.asked and full_exchange_due(
                     place.partition, self._listed, now,
                     self.full_exchange_interval):
+                if not os.path.isdir(place.part['part_path']):
+                    continue
                 try:
-                    self._get_hashes(place.device['device'], place.partition,
+                    self._get_hashes(place.device, place.partition,
                                      place.policy, do_listdir=True)
                 except (Exception, Timeout) as err:
                     # Stock Swift tries, too, and says what is wrong.
@@ -152,7 +158,8 @@ class LightSyncReconstructor(ObjectReconstructor):
         """
         jobs: list[dict[str, Any]] = super()._get_part_jobs(
             local_dev, part_path, partition, policy)
-        equal = self._equal.get(part_key(local_dev, policy, partition), ())
+        equal = self._equal.get((
+            local_dev['device'], int(policy), partition), ())
         for job in jobs:
             if job['job_type'] == SYNC:
                 job['sync_to'] = [node for node in job['sync_to']
@@ -161,7 +168,7 @@ class LightSyncReconstructor(ObjectReconstructor):
 
     def _tell(self, parts: Sequence[Part], left: Sequence[Part],
               begin: float, messages: int) -> None:
-        """Count and record what the comparison has spared."""
+        """Count what the comparison has spared, and say it."""
         now, spared = time.time(), len(parts) - len(left)
         self.reconstruction_part_count += spared
         self.logger.info(
@@ -174,14 +181,16 @@ class LightSyncReconstructor(ObjectReconstructor):
         for device, count in total.items():
             self.logger.update_stats('partition.update.count.%s' % device,
                                      count - remaining[device])
-        dump_recon_cache({RECON_KEY: {device: {
+        self._compared = {device: {
             'compared': now, 'partitions': count,
             'equal': count - remaining[device]}
-            for device, count in total.items()}}, self.rcache, self.logger)
+            for device, count in total.items()}
 
-
-def _key(part: Part) -> PartKey:
-    return part_key(part['local_dev'], part['policy'], part['partition'])
+    def final_recon_dump(self, *args: Any, **kwargs: Any) -> None:
+        """Record the pass, as Swift does, and what was equal in it."""
+        super().final_recon_dump(*args, **kwargs)
+        dump_recon_cache({RECON_KEY: self._compared}, self.rcache,
+                         self.logger)
 
 
 def main() -> None:

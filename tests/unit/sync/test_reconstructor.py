@@ -111,6 +111,7 @@ class TestPasses(ReconstructorTestCase):
             self.daemon.reconstruction_count))
         self.assertRegex(self.daemon.logger.at('INFO')[-2],
                          r'and 3 messages: 1 of 1 partitions were equal')
+        self.daemon.final_recon_dump(1)
         record = load_recon_cache(self.daemon.rcache)[RECON_KEY]['sda']
         self.assertEqual((1, 1), (record['partitions'], record['equal']))
 
