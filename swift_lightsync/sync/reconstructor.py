@@ -171,10 +171,11 @@ class LightSyncReconstructor(ObjectReconstructor):
         """Count what the comparison has spared, and say it."""
         now, spared = time.time(), len(parts) - len(left)
         self.reconstruction_part_count += spared
-        self.logger.info(
-            'The comparison took %.3f s and %d messages: %d of %d partitions '
-            'were equal to those of all their partners', now - begin,
-            messages, spared, len(parts))
+        if parts:
+            self.logger.info(
+                'The comparison took %.3f s and %d messages: %d of %d '
+                'partitions were equal to those of all their partners',
+                now - begin, messages, spared, len(parts))
         total, remaining = (Counter(
             part['local_dev']['device'] for part in each)
             for each in (parts, left))

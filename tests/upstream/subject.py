@@ -104,8 +104,8 @@ SUBJECTS = {
     'lightsync_ec': Subject(
         rows=(Row('swift.obj.reconstructor:ObjectReconstructor',
                   'swift_lightsync.sync.reconstructor:LightSyncReconstructor',
-                  (('collect_parts', 'reconstructor', 20),
-                   ('_get_part_jobs', 'reconstructor', 20))),),
+                  (('collect_parts', 'reconstructor', 74),
+                   ('_get_part_jobs', 'reconstructor', 54))),),
         suites=('reconstructor',)),
     # LightSync that compares every partition with all replicas in every
     # pass, as stock Swift does, so that tests hold which count the nodes of
