@@ -60,12 +60,12 @@ class LightSyncReconstructor(ObjectReconstructor):
         self.client = SyncClient(self.conn_timeout, self.http_timeout)
         self.partners = Partners(self.client, self._prints, self.logger)
         self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
-        #: When the last pass that saw all partitions began, seconds.
-        self._listed = 0.0
+        #: When the last pass that saw all partitions began, seconds; None:
+        #: all are to be listed.
+        self._listed: Optional[float] = None
         #: Of partitions that have something to do, the partners that are
         #: equal.
         self._equal: dict[PartKey, set[Any]] = {}
-
         #: What the last pass found, by device.
         self._compared: dict[str, dict[str, Any]] = {}
 
@@ -77,7 +77,7 @@ class LightSyncReconstructor(ObjectReconstructor):
 
     def run_once(self, *args: Any, **kwargs: Any) -> None:
         """Run one pass, which lists all partitions anew."""
-        self._listed = 0.0
+        self._listed = None
         super().run_once(*args, **kwargs)
 
     def collect_parts(self, override_devices: Optional[Sequence[str]] = None,
@@ -133,21 +133,26 @@ class LightSyncReconstructor(ObjectReconstructor):
         """
         found: list[Place] = []
         for place in places:
-            if place.asked and full_exchange_due(
-                    place.partition, self._listed, now,
-                    self.full_exchange_interval):
-                if not os.path.isdir(place.part['part_path']):
-                    continue
-                try:
-                    self._get_hashes(place.device, place.partition,
-                                     place.policy, do_listdir=True)
-                except (Exception, Timeout) as err:
-                    # Stock Swift tries, too, and says what is wrong.
-                    self.logger.debug('Unable to list partition %s: %s',
-                                      place.partition, err)
-                    continue
-            found.append(place)
+            if not place.asked or self._listed is not None \
+                    and not full_exchange_due(place.partition, self._listed,
+                                              now, self.full_exchange_interval
+                                              ) or self._list_anew(place):
+                found.append(place)
         return found
+
+    def _list_anew(self, place: Place) -> bool:
+        """List a partition anew; return False if that fails."""
+        if not os.path.isdir(place.part['part_path']):
+            return False
+        try:
+            self._get_hashes(place.device, place.partition, place.policy,
+                             do_listdir=True)
+        except (Exception, Timeout) as err:
+            # Stock Swift tries, too, and says what is wrong.
+            self.logger.debug('Unable to list partition %s: %s',
+                              place.partition, err)
+            return False
+        return True
 
     def _get_part_jobs(self, local_dev: RingDevice, part_path: str,
                        partition: int, policy: StoragePolicy

@@ -236,6 +236,12 @@ class TestListing(ReconstructorTestCase):
             self.daemon.run_once()
         self.assertEqual(3, len(self.pushed))
 
+    def test_a_process_that_begins_lists_all_whatever_the_interval(self):
+        self.lose_note()
+        self.daemon = self.replicator(0, full_exchange_interval='1e10')
+        self.run_pass()
+        self.assertEqual(3, len(self.pushed))
+
     def test_a_partition_that_cannot_be_listed_is_left_to_stock_swift(self):
         self.start()
         self.put_all()
