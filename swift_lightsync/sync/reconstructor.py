@@ -8,7 +8,6 @@ equal: rebuilding, reverting, ssync, statistics and options are Swift's.
 PROTOCOL.md, "Erasure coding".
 """
 
-import os
 import random
 import time
 from collections import Counter
@@ -17,7 +16,7 @@ from logging import Logger
 from optparse import OptionParser
 from typing import Any, Optional
 
-from swift.common.concurrency import Timeout
+from swift.common.concurrency import Timeout, tpool
 from swift.common.daemon import run_daemon
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import dump_recon_cache, parse_options
@@ -127,7 +126,7 @@ class LightSyncReconstructor(ObjectReconstructor):
 
     def _listed_anew(self, places: Iterable[Place],
                      now: float) -> list[Place]:
-        """List partitions anew whose turn it is, as stock Swift does.
+        """List partitions anew whose turn it is.
 
         :returns: the places, without those that cannot be listed
         """
@@ -142,11 +141,10 @@ class LightSyncReconstructor(ObjectReconstructor):
 
     def _list_anew(self, place: Place) -> bool:
         """List a partition anew; return False if that fails."""
-        if not os.path.isdir(place.part['part_path']):
-            return False
         try:
-            self._get_hashes(place.device, place.partition, place.policy,
-                             do_listdir=True)
+            hashed = tpool.execute(self._prints(place.policy).scrub,
+                                   place.device, place.partition)
+            self.logger.update_stats('suffix.hashes', hashed)
         except (Exception, Timeout) as err:
             # Stock Swift tries, too, and says what is wrong.
             self.logger.debug('Unable to list partition %s: %s',

@@ -3,6 +3,7 @@
 
 import os
 import time
+from dataclasses import replace
 from unittest import mock
 
 from swift.common import storage_policy, utils
@@ -20,6 +21,8 @@ from swift_lightsync.sync import (
     reconstructor,
     standing_trees,
 )
+from swift_lightsync.sync.changed_file import load, store
+from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.reconstructor import (
     RECON_KEY,
     LightSyncReconstructor,
@@ -230,6 +233,19 @@ class TestListing(ReconstructorTestCase):
         self.assertEqual([{**ASKED, **STOCK}] * 3, self.run_pass())
         self.assertEqual(3, len(self.pushed))
 
+    def test_a_wrong_fingerprint_is_replaced_in_an_interval(self):
+        self.start()
+        self.put_all()
+        self.run_pass()
+        path = self.nodes[0].part_path
+        sound = load(path)
+        for listed, asked in ((None, ASKED),
+                              (time.time(), {**ASKED, **STOCK})):
+            store(path, self.root, replace(sound, root='ab' * 16))
+            self.daemon = self.replicator(0)
+            self.daemon._listed = listed
+            self.assertEqual([asked] * 3, self.run_pass())
+
     def test_a_pass_of_once_lists_all(self):
         self.lose_note()
         with self.at_home(0):
@@ -245,10 +261,9 @@ class TestListing(ReconstructorTestCase):
     def test_a_partition_that_cannot_be_listed_is_left_to_stock_swift(self):
         self.start()
         self.put_all()
-        with mock.patch.object(
-                LightSyncReconstructor, '_get_hashes',
-                side_effect=OSError(5, 'broken')):
-            self.assertEqual([{}] * 3, self.run_pass())
+        with mock.patch.object(Fingerprints, 'relist',
+                               side_effect=OSError(5, 'broken')):
+            self.assertEqual([STOCK] * 3, self.run_pass())
 
 
 class TestPeers(ReconstructorTestCase):
