@@ -105,6 +105,8 @@ setup(
             'swift-object-converger = '
             'swift_lightsync.proar.converger.daemon:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
+            'swift-object-lightreconstructor = '
+            'swift_lightsync.sync.reconstructor:main',
             'swift-losf-convert = swift_losf.commands:convert',
             'swift-losf-fsck = swift_losf.commands:fsck',
             'swift-losf-mount = swift_losf.commands:mount',
@@ -132,6 +134,10 @@ setup(
             'erasure_coding.kv = '
             'swift_losf.diskfile.fragments:KVECDiskFileManager',
             'replication.kv = swift_losf.diskfile.kvfile:KVDiskFileManager',
+        ],
+        'swift.object_reconstructor': [
+            'lightsync-ec = swift_lightsync.sync.reconstructor:'
+            'LightSyncReconstructor',
         ],
         'swift.object_replicator': [
             'lightsync = swift_lightsync.sync.replicator:'

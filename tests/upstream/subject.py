@@ -100,6 +100,13 @@ SUBJECTS = {
                 (('PUT', 'server', 194), ('GET', 'server', 47),
                  ('REPLICATE', 'server', 10), ('SSYNC', 'ssync', 76)))),
         suites=('obj',)),
+    # The reconstructor that asks partners by conversations first.
+    'lightsync_ec': Subject(
+        rows=(Row('swift.obj.reconstructor:ObjectReconstructor',
+                  'swift_lightsync.sync.reconstructor:LightSyncReconstructor',
+                  (('collect_parts', 'reconstructor', 74),
+                   ('_get_part_jobs', 'reconstructor', 54))),),
+        suites=('reconstructor',)),
     # LightSync that compares every partition with all replicas in every
     # pass, as stock Swift does, so that tests hold which count the nodes of
     # a pass. Their mocks are kept to Swift's own code, and nodes to their
