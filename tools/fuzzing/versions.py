@@ -21,7 +21,7 @@ from swift_lightsync.versioning.core.shipment import Frame, Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.rows import connections
-from swift_lightsync.versioning.sites import received_body, sites_conf
+from swift_lightsync.versioning.sites import options, received_body
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.target import Target, as_text
 
@@ -246,7 +246,7 @@ def decode_request(data):
 
 def read_sites(data):
     """Read it, and see that each endpoint has a host and a port."""
-    peers = sites_conf.parse(data.decode('utf8'), 'oslo', 'a file')
+    peers = options.parse(data.decode('utf8'), 'oslo', 'a file')
     for endpoint in (each for peer in peers.values()
                      for each in peer.endpoints):
         assert 0 < endpoint.port < 65536 and endpoint.host, \
