@@ -19,13 +19,12 @@ from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.comparing import Comparison
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
-    HEAD_HEADER,
     HEADER,
     MAX_NONCES,
+    METHOD,
     PATH,
     WINDOW,
     Claim,
-    Signed,
     answer_mac,
 )
 from swift_lightsync.versioning.sites.applying import Refusal, result_of
@@ -35,7 +34,7 @@ from swift_lightsync.versioning.sites.options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
     Disconnected,
-    claimed_head,
+    data_length,
     read_head,
 )
 from swift_lightsync.versioning.sites.shared import Infos, Workers
@@ -120,19 +119,17 @@ class Receiver:
         if peer is None:
             raise SignatureError('site %s is no peer of %s' % (
                 claim.sender, self.site))
-        if (req.method, req.path) != ('POST', PATH):
-            raise SignatureError('the request is %.20s %.200s, must be POST '
-                                 '%s' % (req.method, req.path, PATH))
-        head, data_length = claimed_head(
-            req.headers.get(HEAD_HEADER, ''), req.content_length)
-        signed = Signed(req.method, req.path, claim.sender, self.site,
-                        claim.time, claim.nonce, req.content_length, head)
-        key = signed.verify(peer.keys, claim, self._now())
+        if (req.method, req.path) != (METHOD, PATH):
+            raise SignatureError('the request is %.20s %.200s, must be %s %s' %
+                                 (req.method, req.path, METHOD, PATH))
+        length = data_length(claim, req.content_length)
+        key = claim.verify(peer.keys, self.site, req.content_length,
+                           self._now())
         # Of its body nothing was read before.
         stream = req.environ['wsgi.input']
-        raw = read_head(stream, head)
+        head = read_head(stream, claim)
         self._remember(req, claim)
-        return key, claim, raw, Data(stream, data_length, key, claim.mac)
+        return key, claim, head, Data(stream, length, key, claim.mac)
 
     def _remember(self, req, claim):
         """Raise SignatureError if the request was sent before."""
