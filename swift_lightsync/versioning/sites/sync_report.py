@@ -181,16 +181,27 @@ def default_confs():
     return [path if os.path.isdir(path) else path + '.conf']
 
 
-def _parser():
+def confs_parser(prog, description, ends):
+    """Make the parser of a command that reads the confs of this node.
+
+    :param ends: what it exits with
+    """
     parser = argparse.ArgumentParser(
-        prog='swift-version-sync-report',
-        description='Tell what the other sites lack of the versions here.',
-        epilog='Exits with 0: all is well; 1: something is not; 2: usage.')
+        prog=prog, description=description,
+        epilog='Exits with %s; 2: usage.' % ends)
     parser.add_argument('confs', nargs='*', metavar='CONF',
                         default=default_confs(),
                         help='container-server.conf, or a directory of such '
                         '(those in $SWIFT_DIR or /etc/swift)')
     add_json(parser)
+    return parser
+
+
+def _parser():
+    parser = confs_parser(
+        'swift-version-sync-report',
+        'Tell what the other sites lack of the versions here.',
+        '0: all is well; 1: something is not')
     parser.add_argument('--max-seconds', type=argument(positive_seconds),
                         default=MAX_SECONDS, metavar='S',
                         help='how old a change may be that a site has not '
