@@ -58,13 +58,12 @@ class Receiver:
         self.site = site
         self.clock = clock
         self.logger = QuietLogger(logger)
-        self.helper = helper
         self.peers = SiteOptions.from_conf({**conf, 'site': site}).peers()
         self._nonces = Nonces(WINDOW, MAX_NONCES)
-        self._now = now
+        self.now = now
         self._under_way = self._held = 0
-        self._workers = Workers()
-        self._infos = Infos()
+        self.workers = Workers()
+        self.infos = Infos(helper)
 
     def handles(self, req):
         """Check whether a request claims to come from another site."""
@@ -124,7 +123,7 @@ class Receiver:
                                  (req.method, req.path, METHOD, PATH))
         length = data_length(claim, req.content_length)
         key = claim.verify(peer.keys, self.site, req.content_length,
-                           self._now())
+                           self.now())
         # Of its body nothing was read before.
         stream = req.environ['wsgi.input']
         head = read_head(stream, claim)
@@ -134,7 +133,7 @@ class Receiver:
     def _remember(self, req, claim):
         """Raise SignatureError if the request was sent before."""
         name = 'site-versions/nonce/%s/%s' % (claim.sender, claim.nonce)
-        self._nonces.add(name, self._now())
+        self._nonces.add(name, self.now())
         memcache = cache_from_env(req.environ, True)
         if memcache is None:
             return
@@ -166,9 +165,7 @@ class Receiver:
             return result.status, shipping.error(result.error)
 
     def _answer(self, req, sender, what, data):
-        arrivals = Arrivals(self.helper, req.environ, sender, self.clock,
-                            self.logger, self._now, self._workers,
-                            self._infos)
+        arrivals = Arrivals(self, req.environ, sender)
         length = what.length if isinstance(what, shipping.Pack) else 0
         if length != data.length:
             raise ValueError('length is %d, but %d bytes of data follow' % (
@@ -177,6 +174,6 @@ class Receiver:
             return shipping.results(arrivals.store(what, data),
                                     arrivals.seconds)
         data.verify()
-        answer = told_differences(self.helper, req.environ, what) \
+        answer = told_differences(self.infos, req.environ, what) \
             if isinstance(what, Comparison) else arrivals.lacking(what)
         return shipping.encoded(answer.to_json())
