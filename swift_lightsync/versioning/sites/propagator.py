@@ -132,9 +132,8 @@ class VersionsPropagator(Daemon):
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
         rows = Rows(self._app, self.logger, database.account,
                     database.container)
-        return cls(rows, self._clock, self.sites.site,
-                   self.sites.site_preference, time.time,
-                   bool(self.peer_tasks))
+        return cls(rows, self._clock, self.sites.site, time.time,
+                   bool(self.peers))
 
     def _place(self, database):
         """Return the place of a database in its container's ring, and how many
