@@ -112,6 +112,13 @@ class RingHistory:
         self._now: Dict[int, Epoch] = {}
         self._before: Dict[int, Epoch] = {}
 
+    def is_known(self, policy: int, version: int) -> bool:
+        """Return whether a policy's ring of now was seen before.
+
+        :param version: the number of its epoch
+        """
+        return policy in self._now and self._now[policy].version == version
+
     def epochs(self, policy: int, now: Epoch) -> List[Epoch]:
         """Return the ring of a policy, and the one before if it has changed.
 

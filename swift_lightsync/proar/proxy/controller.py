@@ -5,7 +5,7 @@ The first attempt that decides it answers. PROTOCOL.md.
 """
 
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from swift.common.concurrency import sleep
 from swift.common.http import HTTP_NOT_FOUND, is_success
@@ -34,6 +34,12 @@ from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
 PAUSES = 0.3, 0.6, 1.2
 
 
+@lru_cache(maxsize=None)
+def _allowed_methods(cls):
+    return frozenset(name for name in dir(cls) if getattr(
+        getattr(cls, name), 'publicly_accessible', False))
+
+
 class PrimaryRoleController(ReplicatedObjectController):
     """The object controller of a storage policy with primary-role writes.
 
@@ -48,6 +54,11 @@ class PrimaryRoleController(ReplicatedObjectController):
         self._policy = policy
         self._options = options
         self._path = path
+
+    @property
+    def allowed_methods(self):
+        """The verbs of clients, for which Swift looks through each object."""
+        return _allowed_methods(type(self))
 
     @cached_property
     def _roles(self):
