@@ -21,9 +21,10 @@ from swift.common.http import (
 )
 from swift.common.utils import Timestamp
 
+from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar.converger.object_state import UnreadableError
 from swift_lightsync.proar.converger.result import Outcome, Result, judge
-from swift_lightsync.proar.core.push_message import PushError, decode_answers
+from swift_lightsync.proar.core.push_message import decode_answers
 
 #: of a peer that does not know the verb
 NO_VERB = HTTP_NOT_FOUND, HTTP_METHOD_NOT_ALLOWED
@@ -147,7 +148,7 @@ class Pusher:
             return Result(Outcome.UNAVAILABLE, 'PROAR: ' + answer.reason)
         try:
             answers = decode_answers(answer.body, len(objects))
-        except PushError as err:
+        except RecordError as err:
             return Result(Outcome.UNAVAILABLE, 'PROAR: %s' % err)
         return [_judged(each, found)
                 for each, found in zip(objects, answers)]

@@ -58,7 +58,7 @@ class OtherRoles(Record):
     rings: Annotated[Dict[int, Annotated[
         tuple[RoleNode, ...], Length(MOST_NODES)]], Length(MOST_RINGS)]
 
-    def encode(self) -> str:
+    def header(self) -> str:
         """Return the value of a header."""
         return json.dumps(self.to_json(), separators=(',', ':'))
 

@@ -207,7 +207,7 @@ class VouchingVerbs(ObjectController):
         if not other:
             return {}
         self._have_asked(path, policy)
-        return {ROLES_HEADER: other.encode()}
+        return {ROLES_HEADER: other.header()}
 
     def _have_asked(self, path, policy, peers=None, seconds=SOON):
         """Have the converger ask peers whose word is needed; None: all.
