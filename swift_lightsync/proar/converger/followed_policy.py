@@ -17,10 +17,9 @@ from swift_lightsync.proar.converger.object_state import (
     UnreadableError,
 )
 from swift_lightsync.proar.converger.result import Outcome, Result
-from swift_lightsync.proar.core.follower import Follower
+from swift_lightsync.proar.core.follower import Follower, Mark
 from swift_lightsync.proar.core.oplog import Op, State
 from swift_lightsync.proar.core.push_message import MAX_BODY, batch_of
-from swift_lightsync.proar.core.pushes import Mark
 from swift_lightsync.proar.lag import DeviceLag
 from swift_lightsync.proar.vouching.places import version_of
 

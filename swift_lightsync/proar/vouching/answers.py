@@ -10,8 +10,7 @@ from functools import lru_cache, partial
 from swift.common.utils import get_partition_for_hash
 
 from swift_lightsync.proar.core.oplog import FormatError
-from swift_lightsync.proar.log.holdings import held_entries
-from swift_lightsync.proar.log.set_aside import tells_all
+from swift_lightsync.proar.log.holdings import held_entries, tells_all
 from swift_lightsync.proar.names import PROMISES, roles_path
 from swift_lightsync.proar.vouching.memory import Memory, has_replicated
 from swift_lightsync.proar.vouching.places import Rows, version_of
