@@ -74,12 +74,9 @@ class SentObject:
     changes: Tuple[SentChange, ...]
     body: bytes = b''
 
-    def encode(self) -> bytes:
-        """Return the bytes of the object in a message."""
-        return self._encoded
-
     @cached_property
-    def _encoded(self) -> bytes:
+    def encoded(self) -> bytes:
+        """The bytes of the object in a message."""
         head = json.dumps([self.partition, self.path, self.changes]
                           ).encode('ascii')
         return _LENGTHS.pack(len(head), len(self.body)) + head + self.body
@@ -108,7 +105,7 @@ def batch_of(objects: Sequence[SentObject]) -> int:
     """
     size = 0
     for count, each in enumerate(objects):
-        size += len(each.encode())
+        size += len(each.encoded)
         if count == MAX_OBJECTS or size > MAX_BYTES:
             return max(1, count)
     return len(objects)

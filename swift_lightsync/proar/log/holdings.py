@@ -11,9 +11,8 @@ import os
 from contextlib import suppress
 from typing import List, Optional
 
-from swift_lightsync.proar.core.oplog import Entry, FormatError, Op
+from swift_lightsync.proar.core.oplog import Entry, FormatError, Op, position
 from swift_lightsync.proar.core.remembered import NEWEST, LogPosition
-from swift_lightsync.proar.core.states import position
 from swift_lightsync.proar.log.segment import (
     LOG_SUFFIX,
     logs_path,

@@ -72,12 +72,12 @@ class PrimaryRoleController(ReplicatedObjectController):
         return OtherRings(self._roles)
 
     @property
-    def _lone(self):
-        """The ids of roles that may have taken a write alone."""
+    def _backups(self):
+        """The ids of roles that may have taken a write, and nobody else."""
+        copies = self._options.min_sync_copies
         return frozenset(
-            node['id'] for node in self._roles.nodes[1:2]
-            if self._options.on_primary_failure is OnPrimaryFailure.BACKUP
-            and self._options.min_sync_copies < 2)
+            node['id'] for node in self._roles.nodes[1:1 + copies]
+            if self._options.on_primary_failure is OnPrimaryFailure.BACKUP)
 
     def _attempt(self, cls, *args):
         attempt = cls(*args, **self._path)
@@ -96,7 +96,7 @@ class PrimaryRoleController(ReplicatedObjectController):
                     else self._roles.nodes[0]
         try:
             return self._read(NewestRead, req, self._rings, without,
-                              self._lone)
+                              self._backups)
         except Undecided as undecided:
             answer = answer or undecided.answer
         return answer or self._unavailable(req)

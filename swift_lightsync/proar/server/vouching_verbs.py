@@ -45,9 +45,9 @@ from swift_lightsync.proar.replaced_files import settled, tell_replaced
 from swift_lightsync.proar.server.absence import doubters
 from swift_lightsync.proar.vouching import answers
 from swift_lightsync.proar.vouching.places import (
-    Rows,
     epoch_of,
     ring_of,
+    rows_of,
     version_of,
 )
 from swift_lightsync.proar.vouching.standings import Standings
@@ -242,7 +242,7 @@ class VouchingVerbs(ObjectController):
         if standing is None:
             self._have_asked(path, policy)
             return 'nobody has been asked'
-        rows = Rows.of(ring, policy, place[0])
+        rows = rows_of(ring, policy, place[0])
         if rows.ids[place[1]:place[1] + 1] != (standing.device,):
             return 'it is not the primary role'
         peers = rows.others(standing.device)

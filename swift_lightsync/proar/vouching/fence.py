@@ -12,7 +12,7 @@ from swift.common.http import is_success
 
 from swift_lightsync.proar.names import MISSED_PATH, PROMISES, roles_path
 from swift_lightsync.proar.vouching.clock import now_ns
-from swift_lightsync.proar.vouching.places import Rows, version_of
+from swift_lightsync.proar.vouching.places import rows_of, version_of
 from swift_lightsync.proar.vouching.promises import NS, Promises
 from swift_lightsync.proar.vouching.questions import send_message
 from swift_lightsync.proar.wire.messages import Missed
@@ -57,7 +57,7 @@ class Fence:
 
     def _primary(self):
         """Return the slot of the object, and the id of its primary role."""
-        rows = Rows.of(self.ring, self.policy, self.partition) \
+        rows = rows_of(self.ring, self.policy, self.partition) \
             if self.ring else None
         if not rows or not rows.ids:
             return 0, None

@@ -55,12 +55,12 @@ class TestPush(unittest.TestCase):
         head = json.dumps([7, '/a/c/ö', [
             ['PUT', {'X-Timestamp': '1'}, 4],
             ['POST', {'X-Timestamp': '2'}, 0]]]).encode()
-        self.assertEqual(raw(head, b'body'), OBJECT.encode())
+        self.assertEqual(raw(head, b'body'), OBJECT.encoded)
 
     @given(st.lists(objects(), max_size=4))
     def test_a_push_is_what_was_encoded(self, sent):
         self.assertEqual(sent, decode_push(b''.join(
-            each.encode() for each in sent)))
+            each.encoded for each in sent)))
 
     @given(st.binary(max_size=300))
     def test_any_bytes_are_a_push_or_an_error(self, data):
@@ -72,7 +72,7 @@ class TestPush(unittest.TestCase):
     def test_what_is_no_push_is_an_error_that_says_so(self):
         for data, said in (
                 (b'x', 'within an object'),
-                (OBJECT.encode()[:-1], 'within an object'),
+                (OBJECT.encoded[:-1], 'within an object'),
                 (raw(b'', head=MAX_HEAD + 1), 'head: .* at most'),
                 (raw(b'', body=MAX_BODY + 1), 'body: .* at most'),
                 (raw(b'{'), 'object: '), (raw(b'[' * 10000), 'object: '),
@@ -84,7 +84,7 @@ class TestPush(unittest.TestCase):
                 (raw(b'[1, "/a", [["SSYNC", {}, 0]]]'), "must be 'PUT'"),
                 (raw(b'[1, "/a", [["POST", {"a": 1}, 0]]]'), 'a string'),
                 (raw(b'[1, "/a", [["POST", [], 0]]]'), 'an object'),
-                (OBJECT.encode() * (MAX_OBJECTS + 1), 'more than')):
+                (OBJECT.encoded * (MAX_OBJECTS + 1), 'more than')):
             with self.assertRaisesRegex(RecordError, said):
                 decode_push(data)
 
@@ -94,8 +94,8 @@ class TestPush(unittest.TestCase):
         large = SentObject(1, '/a/c/o', (SentChange('PUT', {}, MAX_BODY),),
                            bytes(MAX_BODY))
         count = batch_of([large] * 500)
-        self.assertLessEqual(count * len(large.encode()), MAX_BYTES)
-        self.assertGreater((count + 1) * len(large.encode()), MAX_BYTES)
+        self.assertLessEqual(count * len(large.encoded), MAX_BYTES)
+        self.assertGreater((count + 1) * len(large.encoded), MAX_BYTES)
 
 
 class TestAnswers(unittest.TestCase):
