@@ -55,8 +55,8 @@ class Standings:
         :param ring: version of the object ring
         """
         known = self._stored()
-        return known.since if known and (known.device, known.ring) == (
-            device, ring) else time.time()
+        is_same = known and (known.device, known.ring) == (device, ring)
+        return is_same and known.since or time.time()
 
     def read(self):
         """Return the Standing; None if there is none of this boot.
