@@ -44,9 +44,10 @@ class Standings:
         :raises OSError: if it cannot be written
         """
         content = standing.encode()
+        head = _HEAD.pack(len(content), zlib.crc32(content))
         with opened(self._path, os.O_WRONLY | os.O_CREAT) as file:
-            os.pwrite(file, _HEAD.pack(len(content), zlib.crc32(content))
-                      + content, 0)
+            os.pwrite(file, head + content, 0)
+        self._head, self._known = head, standing
 
     def since(self, device, ring):
         """Return since when a device has a ring on this disk, Unix time.
