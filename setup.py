@@ -66,6 +66,8 @@ setup(
         'cosbench': COSBENCH,
         # There are wheels for Linux on x86-64 only.
         'fuzz': ['atheris>=2.3'],
+        # Has to be compiled; Debian's python3-pyfuse3 is.
+        'fuse': LOSF + ['pyfuse3>=3.2,<4'],
         'losf': LOSF,
         'test': LOSF + COSBENCH + [
             'grpcio>=1.51,<2',
@@ -83,6 +85,8 @@ setup(
             'pytest-timeout>=2.2',
             'pytest-xdist>=3.5',
             'tox>=4',
+            # For Debian's pyfuse3, which tools/env takes.
+            'trio>=0.22',
             'python-swiftclient>=4.4',
             'keystonemiddleware>=9',
             'python-keystoneclient>=5',
@@ -105,6 +109,7 @@ setup(
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
             'swift-losf-convert = swift_losf.commands:convert',
             'swift-losf-fsck = swift_losf.commands:fsck',
+            'swift-losf-mount = swift_losf.commands:mount',
             'swift-losf-stats = swift_losf.commands:stats',
             'swift-losf-status = swift_losf.commands:status',
             'swift-object-losf = swift_losf.commands:manager',

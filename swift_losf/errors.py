@@ -17,12 +17,17 @@ class IndexUnavailable(DiskFileDeviceUnavailable, HTTPException):
 
     :param reason: what happened, and to which index server
     :param status: of the response
+    :param cause: a text that all errors of one cause share; None: the reason
     """
 
-    def __init__(self, reason, status=507):
+    #: whether the log tells of it
+    is_told = False
+
+    def __init__(self, reason, status=507, cause=None):
         HTTPException.__init__(self, body=reason + '\n', status=status,
                                headers={'Content-Type': 'text/plain'})
         self.args = (reason,)
+        self.cause = cause or reason
 
     def __str__(self):
         return self.args[0]

@@ -45,12 +45,15 @@ def replace_file(path: str, data: bytes, *, mode: int = 0o666,
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
                  mode)
     try:
-        with open(fd, 'wb') as stream:
-            stream.write(data)
-            stream.flush()
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(fd, left):]
             if is_durable:
                 os.fsync(fd)
             status = os.fstat(fd)
+        finally:
+            os.close(fd)
         os.replace(fresh, path)
     except BaseException:
         # On a full disk it has room that others need.

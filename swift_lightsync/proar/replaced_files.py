@@ -2,13 +2,14 @@
 """Requests that meet files which another request replaces just then.
 
 Swift answers 503 if a file is gone that it has just listed, and 404, as for
-an object that never was, if that file is a tombstone. A proxy would take
-either for a reason to ask those that lag. Here both are 503, and such a
-request is run again. PROTOCOL.md, "Reads".
+an object that never was, if that file is a tombstone. A proxy that writes to
+primary roles would take either for a reason to ask those that lag. For its
+requests both are 503, and such a request is run again. All other requests are
+answered as by stock Swift. PROTOCOL.md, "Reads".
 """
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swift.common.concurrency import sleep
 from swift.common.exceptions import DiskFileDeleted, DiskFileStateChanged
@@ -42,14 +43,15 @@ def _telling(diskfile_cls):
     return type(diskfile_cls.__name__, (TellsReplaced, diskfile_cls), {})
 
 
-def tell_replaced(router):
-    """Have all diskfiles of a DiskFileRouter tell what has been replaced.
+def tell_replaced(diskfile):
+    """Have a diskfile tell when a tombstone is replaced while it is read.
 
-    :returns: the router
+    :param diskfile: one that is not open
+    :returns: the diskfile
     """
-    for manager in router.policy_to_manager.values():
-        manager.diskfile_cls = _telling(manager.diskfile_cls)
-    return router
+    of_files: Any = type(diskfile)
+    diskfile.__class__ = _telling(of_files)
+    return diskfile
 
 
 def settled(answer, request):

@@ -39,8 +39,11 @@ class Activity:
         :param device: its name
         """
         try:
-            with open(self._path(device), 'ab') as rounds:
-                os.utime(rounds.fileno())
+            try:
+                os.utime(self._path(device))
+            except FileNotFoundError:
+                with open(self._path(device), 'ab') as rounds:
+                    os.utime(rounds.fileno())
         except OSError as err:
             self.logger.warning(
                 'Unable to note that the rounds of %s are being played; '

@@ -13,15 +13,16 @@ keeps those of all partitions up to date.
 import os
 import pickle  # nosec: B403
 import pickletools
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Optional
+from typing import Any, Optional
 
 from swift.common.utils import mkdirs
 from swift.common.utils.pickle import unpickle
 from swift.obj.diskfile import HASH_FILE, HASH_INVALIDATIONS_FILE
 
 from swift_lightsync.common.files import replace_file
-from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.core import fragments, merkle
 from swift_lightsync.sync.names import CHANGED_FILE
 
 VERSION = 1
@@ -32,6 +33,8 @@ MAX_HASHES_BYTES = 4 << 20
 #: Seconds; anything later is no time at all.
 END_OF_TIME = 1e11
 MAX_SUFFIXES = 4096
+#: Index of a fragment: Swift has no ring of more rows.
+MAX_FRAGMENT = 0x7fff
 HEX_DIGITS = frozenset('0123456789abcdef')
 #: The opcodes that the pickle of a fingerprint consists of. Others can take
 #: any amount of memory in a few bytes, whatever they name.
@@ -54,12 +57,19 @@ class Fingerprint:
     :param exchanged: when all replicas were last compared suffix by suffix,
         or this file was first made; seconds
     :param version: of this format
+    :param fragment: of erasure coding, as of ``fragments.summary``
     """
     root: str
     suffixes: int
     source: tuple[int, int, int]
     exchanged: float
     version: int = VERSION
+    fragment: int = fragments.NONE
+
+    @property
+    def shown(self) -> str:
+        """The root by which peers are answered."""
+        return fragments.shown(self.root, self.fragment)
 
 
 #: The fingerprint of a partition that is not on the device. It has no source,
@@ -80,6 +90,8 @@ def _damaged_fields(fingerprint: Fingerprint) -> list[str]:
         'exchanged': type(fingerprint.exchanged) is float
         and 0 <= fingerprint.exchanged < END_OF_TIME,
         'version': fingerprint.version == VERSION,
+        'fragment': type(fingerprint.fragment) is int
+        and fragments.MIXED <= fingerprint.fragment <= MAX_FRAGMENT,
     }
     return [field for field, is_sound in sound.items() if not is_sound]
 
@@ -170,7 +182,10 @@ def store(partition_path: str, tmp_path: str,
     :param fingerprint: the fingerprint
     :raises OSError: if the file cannot be written
     """
-    data = pickle.dumps(asdict(fingerprint), protocol=2)
+    fields = asdict(fingerprint)
+    if fingerprint.fragment == fragments.NONE:
+        del fields['fragment']
+    data = pickle.dumps(fields, protocol=2)
     path = os.path.join(partition_path, CHANGED_FILE)
     try:
         replace_file(path, data, mode=0o600, temporary_in=tmp_path)
@@ -179,8 +194,14 @@ def store(partition_path: str, tmp_path: str,
         replace_file(path, data, mode=0o600, temporary_in=tmp_path)
 
 
-def from_hashes_file(partition_path: str,
-                     exchanged: float) -> Optional[Fingerprint]:
+def of_replicas(hashes: dict[str, str]) -> tuple[str, int]:
+    """Return the root of suffix hashes, as ``fragments.summary`` does."""
+    return merkle.root(hashes), fragments.NONE
+
+
+def from_hashes_file(partition_path: str, exchanged: float,
+                     summary: Callable[[Any], tuple[str, int]] = of_replicas
+                     ) -> Optional[Fingerprint]:
     """Compute the fingerprint of a partition from its hashes.pkl alone.
 
     The file is only ever replaced as a whole: what is read from one open
@@ -188,6 +209,7 @@ def from_hashes_file(partition_path: str,
 
     :param partition_path: absolute path of the partition directory
     :param exchanged: when all replicas were last compared, seconds
+    :param summary: makes a root of its suffix hashes
     :returns: the fingerprint, or None if the file is missing, damaged or has
         suffixes that await hashing
     """
@@ -196,11 +218,14 @@ def from_hashes_file(partition_path: str,
                            MAX_HASHES_BYTES)
         identity = _identity(stat)
         hashes = unpickle(data)
-        if hashes.pop('valid', True) is not True or None in hashes.values():
+        if hashes.pop('valid', True) is not True:
             return None
         hashes.pop('updated', None)
-        fingerprint = Fingerprint(merkle.root(hashes), len(hashes), identity,
-                                  exchanged)
+        if not all(hashes.values()):
+            return None
+        root, fragment = summary(hashes)
+        fingerprint = Fingerprint(root, len(hashes), identity, exchanged,
+                                  fragment=fragment)
         return None if _damaged_fields(fingerprint) else fingerprint
     except Exception:
         # As in swift.obj.diskfile.read_hashes: anything can come out of a

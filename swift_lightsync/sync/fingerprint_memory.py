@@ -28,8 +28,8 @@ class FingerprintMemory:
     partitions have left the node.
     """
 
-    #: root, suffixes, source, exchanged
-    PACKED = struct.Struct('<16sHQQqd')
+    #: root, fragment, suffixes, source, exchanged
+    PACKED = struct.Struct('<16shHQQqd')
     INTERVAL = 3600
 
     def __init__(self) -> None:
@@ -49,16 +49,16 @@ class FingerprintMemory:
             if packed is None:
                 return None
             self._recent[key] = packed
-        root, suffixes, inode, size, mtime, exchanged = self.PACKED.unpack(
+        root, fragment, suffixes, *source, exchanged = self.PACKED.unpack(
             packed)
-        return Fingerprint(root.hex(), suffixes, (inode, size, mtime),
-                           exchanged)
+        return Fingerprint(root.hex(), suffixes, tuple(source), exchanged,
+                           fragment=fragment)
 
     def put(self, key: int, known: Fingerprint) -> None:
         """Remember the fingerprint of a partition, which was current once."""
         self._recent[key] = self.PACKED.pack(
-            bytes.fromhex(known.root), known.suffixes, *known.source,
-            known.exchanged)
+            bytes.fromhex(known.root), known.fragment, known.suffixes,
+            *known.source, known.exchanged)
 
     def drop(self, key: int) -> None:
         """Forget the fingerprint of a partition."""

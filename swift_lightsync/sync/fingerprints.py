@@ -16,7 +16,7 @@ from typing import Any, Optional, TypeVar, Union
 
 from swift.common.concurrency import Timeout
 from swift.common.exceptions import DiskFileDeviceUnavailable
-from swift.common.storage_policy import StoragePolicy
+from swift.common.storage_policy import EC_POLICY, StoragePolicy
 from swift.obj.diskfile import get_part_path, get_tmp_dir, read_hashes
 
 from swift_lightsync.sync import changed_file
@@ -25,7 +25,7 @@ from swift_lightsync.sync.changed_file import (
     Fingerprint,
     FingerprintError,
 )
-from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.core import fragments, merkle
 from swift_lightsync.sync.fingerprint_memory import FingerprintMemory
 from swift_lightsync.sync.hashed_anew import HashedAnew, suffixes_in
 
@@ -71,6 +71,9 @@ class Fingerprints:
         self._seen: dict[str, FingerprintMemory] = defaultdict(
             FingerprintMemory)
         self._anew = HashedAnew(df_mgr, policy)
+        self._is_ec = policy.policy_type == EC_POLICY
+        self._summary: Callable[[Any], tuple[str, int]] = (
+            fragments.summary if self._is_ec else changed_file.of_replicas)
 
     def get_many(self, device: str, partitions: Iterable[_Partition],
                  deadline: float = math.inf, anew: bool = False
@@ -101,10 +104,9 @@ class Fingerprints:
     def roots(self, device: str, partitions: Iterable[_Partition],
               deadline: float = math.inf,
               anew: bool = False) -> dict[_Partition, str]:
-        """Return the root of each partition as it is now; as :meth:`get_many`.
-        """
+        """Return the root that each partition shows; as :meth:`get_many`."""
         _, found = self.get_many(device, partitions, deadline, anew)
-        return {partition: known.root for partition, known in found.items()}
+        return {partition: known.shown for partition, known in found.items()}
 
     def suffix_hashes(self, device: str, partitions: Iterable[_Partition],
                       deadline: float = math.inf
@@ -204,7 +206,7 @@ class Fingerprints:
                 partition_path, stored):
             seen.put(key, stored)
             return 0, stored
-        if not os.path.isdir(partition_path):
+        if not stored and not os.path.isdir(partition_path):
             seen.drop(key)
             return 0, ABSENT
         known = stored or known
@@ -222,16 +224,18 @@ class Fingerprints:
                                                  self.policy)
         exchanged = known.exchanged if known else float(time.time())
         renewed = changed_file.from_hashes_file(
-            get_part_path(dev_path, self.policy, partition), exchanged)
+            get_part_path(dev_path, self.policy, partition), exchanged,
+            self._summary)
         if renewed:
             self._keep(dev_path, device, partition, renewed)
             return hashed, renewed
         # Somebody is writing to the partition, or a suffix cannot be hashed
         # (None, as in stock Swift): valid for now, not for later.
+        root = merkle.root({suffix: str(digest)
+                            for suffix, digest in hashes.items()})
         return hashed, Fingerprint(
-            merkle.root({suffix: str(digest)
-                         for suffix, digest in hashes.items()}),
-            len(hashes), (0, 0, 0), exchanged)
+            root, len(hashes), (0, 0, 0), exchanged,
+            fragment=fragments.MIXED if self._is_ec else fragments.NONE)
 
     def _keep(self, dev_path: str, device: str, partition: Partition,
               known: Fingerprint) -> None:

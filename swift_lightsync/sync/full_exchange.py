@@ -61,6 +61,9 @@ class FullExchanges:
     def __init__(self, daemon: 'LightSyncReplicator') -> None:
         self.daemon = daemon
         self._incomplete: dict[JobKey, _Incomplete] = {}
+        #: What was skipped in this pass, which is the same for many.
+        self._skipped: dict[frozenset[DeviceTuple],
+                            frozenset[DeviceTuple]] = {}
         #: When the partitions of a device, policy and phase had their turn.
         self._turns: dict[tuple[str, int, int], float] = {}
         #: Those that were given to partitions in this pass, like _turns; None
@@ -80,7 +83,7 @@ class FullExchanges:
             begin together, and further passes follow
         """
         self._given = {} if by_turns else None
-        self._found = {}
+        self._found, self._skipped = {}, {}
 
     def end_turns(self, devices: Collection[str]) -> None:
         """Note the turns of a pass, all of whose rounds have begun.
@@ -159,7 +162,9 @@ class FullExchanges:
         key = job_key(job)
         self._owed.discard(key)
         if skipped or not went_well:
-            self._incomplete[key] = _Incomplete(turn.when, frozenset(skipped))
+            same = frozenset(skipped)
+            self._incomplete[key] = _Incomplete(
+                turn.when, self._skipped.setdefault(same, same))
             return
         self._incomplete.pop(key, None)
         self.daemon.recon.note_full_exchange(job)

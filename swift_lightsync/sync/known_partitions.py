@@ -20,13 +20,12 @@ from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.root_tree import SIZE
 from swift_lightsync.sync.core.sync_round import TURNS, phase_of, turn
 from swift_lightsync.sync.fingerprints import in_portions
-from swift_lightsync.sync.keys import Job
+from swift_lightsync.sync.keys import Job, device_key
 from swift_lightsync.sync.standing_sets import (
     NOWHERE,
     Local,
     Partitions,
     Standing,
-    nodes_of,
     standing_sets,
 )
 
@@ -153,9 +152,10 @@ class KnownPartitions:
                                get_data_dir(policy))
         return {'path': os.path.join(objects, str(partition)),
                 'device': device, 'obj_path': objects, 'delete': False,
-                'nodes': [node for node in
-                          policy.object_ring.get_part_nodes(partition)
-                          if not own or node['id'] != own['id']],
+                'nodes': self.daemon.neighbours.local.shared(policy, (
+                    node for node in
+                    policy.object_ring.get_part_nodes(partition)
+                    if not own or node['id'] != own['id'])),
                 'policy': policy, 'partition': str(partition),
                 'region': own['region'] if own else None}
 
@@ -179,25 +179,32 @@ class KnownPartitions:
     def _keep(self, device: str, jobs: Sequence[Job]) -> None:
         kept = self.devices[device] = KnownDevice(
             [job for job in jobs if job['delete']])
-        primary = [job for job in jobs if not job['delete']]
-        self.sharing.update(nodes_of(primary))
         for policy in self.policies():
-            prints = self.daemon.fingerprints(policy)
-            found: dict[int, tuple[str, Optional[RingDevice]]] = {}
-            for job in primary:
-                if job['policy'] is not policy:
-                    continue
-                partition = int(job['partition'])
-                seen = prints.seen(device, partition)
-                others = self.daemon.neighbours.local.clockwise(job)
-                if seen is None or others is None:
-                    kept.loose.add((policy, partition))
-                    continue
-                found[partition] = seen.root, others[0] if others else None
-                kept.suffixes += seen.suffixes
-                kept.count += bool(others)
-            self.partitions[policy, device] = Partitions(found)
+            jobs_here = sorted((
+                job for job in jobs if not job['delete']
+                and job['policy'] is policy),
+                key=lambda job: int(job['partition']))
+            self.partitions[policy, device] = Partitions(
+                self._seen(kept, policy, jobs_here))
             sleep()
+
+    def _seen(self, kept: KnownDevice, policy: StoragePolicy,
+              jobs: Iterable[Job]
+              ) -> Iterator[tuple[int, str, Optional[RingDevice]]]:
+        """Yield what a pass has seen of partitions, for ``Partitions``."""
+        for job in jobs:
+            for node in job['nodes']:
+                self.sharing[device_key(node)] = node
+            partition = int(job['partition'])
+            seen = self.daemon.fingerprints(policy).seen(job['device'],
+                                                         partition)
+            others = self.daemon.neighbours.local.clockwise(job)
+            if seen is None or others is None:
+                kept.loose.add((policy, partition))
+                continue
+            kept.suffixes += seen.suffixes
+            kept.count += bool(others)
+            yield partition, seen.root, others[0] if others else None
 
     def forget_fingerprints(self) -> None:
         """Forget what passes have seen of known devices, one by one."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The devices of this node, as the ring described them when a pass began."""
 
-from typing import Optional
+from collections.abc import Iterable
+from typing import Any, Optional
 
 from swift.common.ring.utils import is_local_device
 from swift.common.storage_policy import StoragePolicy
@@ -27,6 +28,25 @@ class LocalDevices:
         #: that the ring does not name.
         self._found: dict[tuple[StoragePolicy, str],
                           Optional[RingDevice]] = {}
+        self._nodes: dict[tuple[int, int, int], dict[str, Any]] = {}
+
+    def shared(self, policy: StoragePolicy,
+               nodes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return equal nodes, of which many partitions have the same dicts.
+
+        A ring makes a dict of a kilobyte for each node of each partition.
+
+        :param policy: the StoragePolicy
+        :param nodes: nodes of a partition, from its object ring
+        """
+        found = []
+        for node in nodes:
+            key = int(policy), node['id'], node['index']
+            kept = self._nodes.get(key)
+            if kept != node:
+                kept = self._nodes[key] = node
+            found.append(kept)
+        return found
 
     def forget(self) -> None:
         """Look the devices up again: a pass begins."""

@@ -19,7 +19,7 @@ from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import parse_options
 
 from swift_lightsync.common.address import NodeTuple
-from swift_lightsync.sync.core.engine.grouping import in_turns
+from swift_lightsync.sync.core.engine.grouping import TOGETHER, in_turns
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_queue import SyncQueue
 from swift_lightsync.sync.driving import log_trouble
@@ -103,9 +103,9 @@ class LightSyncReplicator(HandOffReplicator):
             self.neighbours.end_pass()
 
     def _forget_jobs(self) -> None:
+        many = len(self._primary) > TOGETHER
         self._primary, self._rounds, self.queue = [], {}, SyncQueue()
-        if self.standing.beginning:
-            # All partitions had one.
+        if many:
             give_memory_back()
 
     def _log_pass(self, begin: float, messages: int) -> None:
@@ -160,6 +160,16 @@ class LightSyncReplicator(HandOffReplicator):
         self.hand_offs.begin([job for job in jobs if job['delete']])
         self.queue = SyncQueue(jobs)
         return self.queue
+
+    def build_replication_jobs(self, policy: StoragePolicy, *args: Any,
+                               **kwargs: Any) -> list[Job]:
+        """Return the jobs of a policy; they share what they can."""
+        jobs: list[Job] = super().build_replication_jobs(policy, *args,
+                                                         **kwargs)
+        for job in jobs:
+            job['nodes'] = self.neighbours.local.shared(policy, job['nodes'])
+        give_memory_back()
+        return jobs
 
     def _first_node(self, job: Job) -> Optional[NodeTuple]:
         """Return the node of a partition's clockwise neighbour."""

@@ -8,7 +8,7 @@ between passes".
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -20,7 +20,7 @@ from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.root_tree import SIZE, RootTree
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
-from swift_lightsync.sync.keys import Job, device_key, endpoint
+from swift_lightsync.sync.keys import device_key, endpoint
 
 #: A policy, and the name of a local device.
 Local = tuple[StoragePolicy, str]
@@ -31,30 +31,29 @@ NOWHERE = -1
 class Partitions:
     """The partitions of one local device and policy.
 
-    :param found: of each partition its root, 32 hex digits, and its first
-        neighbour, if it has one
+    :param found: of each partition, in ascending order, its number, its root,
+        32 hex digits, and its first neighbour, if it has one
     """
 
-    def __init__(self, found: Mapping[int, tuple[str, Optional[RingDevice]]]
-                 ) -> None:
-        self.numbers = array('I', sorted(found))
+    def __init__(self, found: Iterable[
+            tuple[int, str, Optional[RingDevice]]]) -> None:
+        self.numbers = array('I')
         #: Raw bytes, one after the other.
-        self.roots = bytearray().join(
-            bytes.fromhex(found[number][0]) for number in self.numbers)
+        self.roots = bytearray()
         self.nodes: list[RingDevice] = []
-        indices: dict[DeviceTuple, int] = {}
         #: Of each partition the index of its neighbour in ``nodes``.
         self.neighbours = array('h')
-        for number in self.numbers:
-            node = found[number][1]
+        indices: dict[DeviceTuple, int] = {}
+        for number, root, node in found:
+            self.numbers.append(number)
+            self.roots += bytes.fromhex(root)
             if node is None:
                 self.neighbours.append(NOWHERE)
                 continue
-            key = device_key(node)
-            if key not in indices:
-                indices[key] = len(self.nodes)
+            index = indices.setdefault(device_key(node), len(self.nodes))
+            if index == len(self.nodes):
                 self.nodes.append(node)
-            self.neighbours.append(indices[key])
+            self.neighbours.append(index)
         #: Of each partition the index of its set, and its place there.
         self.sets = array('h', [NOWHERE]) * len(self.numbers)
         self.places = array('I', [0]) * len(self.numbers)
@@ -105,7 +104,8 @@ class Standing:
     pairs: dict[tuple[Local, str], Pair] = field(default_factory=dict)
 
 
-_Owner = tuple[Local, int]
+#: An item of a set, which of the local devices and policies has it, and where.
+_Entry = tuple[SharedItem, int, int]
 
 
 def standing_sets(all_partitions: Mapping[Local, Partitions],
@@ -116,55 +116,53 @@ def standing_sets(all_partitions: Mapping[Local, Partitions],
         where they are
     :param limit: partitions of one set, at most
     """
-    nodes: dict[NodeTuple, list[tuple[Local, int]]] = defaultdict(list)
-    for local, each in all_partitions.items():
+    locals_ = list(all_partitions.items())
+    nodes: dict[NodeTuple, dict[int, array[int]]] = defaultdict(
+        lambda: defaultdict(lambda: array('I')))
+    for which, (_, each) in enumerate(locals_):
         each.sets = array('h', [NOWHERE]) * len(each.numbers)
         for at in range(len(each.numbers)):
             node = each.neighbour(at)
             if node is not None:
-                nodes[endpoint(node)].append((local, at))
+                nodes[endpoint(node)][which].append(at)
     found: list[Standing] = []
     for where in sorted(nodes):
-        owners = _owners(all_partitions, nodes.pop(where))
-        items = sorted(owners)
-        for begin in range(0, len(items), limit):
-            part = {item: owners[item] for item in items[begin:begin + limit]}
-            found.append(_standing(where, part, all_partitions, len(found)))
+        entries = _entries(locals_, nodes.pop(where))
+        for begin in range(0, len(entries), limit):
+            found.append(_standing(where, entries[begin:begin + limit],
+                                   locals_, len(found)))
     return found
 
 
-def _owners(all_partitions: Mapping[Local, Partitions],
-            entries: Iterable[_Owner]) -> dict[SharedItem, _Owner]:
-    owners: dict[SharedItem, _Owner] = {}
-    for local, at in entries:
-        each = all_partitions[local]
-        node = each.neighbour(at)
-        if node is not None:
+def _entries(locals_: Sequence[tuple[Local, Partitions]],
+             places: Mapping[int, Iterable[int]]) -> list[_Entry]:
+    """Return what goes into the sets of one node, in order."""
+    found: dict[SharedItem, _Entry] = {}
+    for which, ats in places.items():
+        (policy, _), each = locals_[which]
+        for at in ats:
+            node = each.neighbour(at)
+            assert node is not None
+            item = int(policy), node['device'], each.numbers[at]
             # Of two devices here that hold a partition, one has it in a set.
-            owners.setdefault((int(local[0]), node['device'],
-                               each.numbers[at]), (local, at))
-    return owners
+            found.setdefault(item, (item, which, at))
+    return sorted(found.values())
 
 
-def _standing(where: NodeTuple, owners: Mapping[SharedItem, _Owner],
-              all_partitions: Mapping[Local, Partitions],
+def _standing(where: NodeTuple, entries: Sequence[_Entry],
+              locals_: Sequence[tuple[Local, Partitions]],
               index: int) -> Standing:
-    items = SharedSet(owners)
-    leaves: list[bytes] = []
     pairs: dict[tuple[Local, str], Pair] = {}
-    for place, item in enumerate(items):
-        local, at = owners[item]
-        each = all_partitions[local]
-        each.sets[at], each.places[at] = index, place
-        leaves.append(leaf_of(item, each.root(at)))
-        node = each.neighbour(at)
-        if node is not None:
+
+    def leaves() -> Iterator[bytes]:
+        for place, (item, which, at) in enumerate(entries):
+            local, each = locals_[which]
+            each.sets[at], each.places[at] = index, place
+            node = each.neighbour(at)
+            assert node is not None
             pairs.setdefault((local, item[1]), Pair(local, node)).count += 1
-    return Standing(where, CompactSet(items), RootTree(leaves), pairs)
+            yield leaf_of(item, each.root(at))
 
-
-def nodes_of(jobs: Iterable[Job]) -> Iterator[tuple[DeviceTuple, RingDevice]]:
-    """Yield the devices that share partitions with us, with their keys."""
-    for job in jobs:
-        for node in job['nodes']:
-            yield device_key(node), node
+    tree = RootTree(leaves())
+    return Standing(where, CompactSet(SharedSet(
+        item for item, _, _ in entries)), tree, pairs)

@@ -12,7 +12,11 @@ from typing import Optional
 
 from swift.common.concurrency import patcher
 from swift.common.exceptions import DiskFileDeviceUnavailable
-from swift.common.storage_policy import POLICIES, StoragePolicy
+from swift.common.storage_policy import (
+    EC_POLICY,
+    POLICIES,
+    StoragePolicy,
+)
 
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.core.compact_set import CompactSet
@@ -167,6 +171,10 @@ class StandingTrees:
                 return None
             for device in items.devices:
                 policies = _policies(items, device)
+                if any(policy.policy_type == EC_POLICY
+                       for policy in policies):
+                    # The journal says nothing of them.
+                    return None
                 if not self._watch.is_watched(device, policies):
                     # Others' trees would not hear of what came before.
                     self._drop(device)

@@ -28,6 +28,13 @@ def manager() -> None:
     main()
 
 
+def mount() -> int:
+    """Run swift-losf-mount, and return its exit status."""
+    require_extra('swift-losf-mount', 'fuse', *LIBRARIES)
+    from swift_losf.mount.cli import main
+    return main()
+
+
 def stats() -> int:
     """Run swift-losf-stats, and return its exit status."""
     require_extra('swift-losf-stats', 'losf', *LIBRARIES)

@@ -13,6 +13,7 @@ import time
 from os.path import basename, dirname, isdir, join
 from typing import Any, Optional, Tuple
 
+from swift.common import exceptions
 from swift.common.concurrency import sleep, tpool
 from swift.common.constraints import check_drive
 from swift.common.exceptions import (
@@ -23,6 +24,7 @@ from swift.common.utils import list_from_csv, listdir
 from swift.obj import diskfile
 
 from swift_losf.diskfile.audit import Walk
+from swift_losf.diskfile.complaints import complaints_of
 from swift_losf.diskfile.known_files import ListedSuffix, OneObject
 from swift_losf.diskfile.lookahead import Lookahead
 from swift_losf.diskfile.object_files import ObjectFiles
@@ -54,20 +56,23 @@ class KVManager(diskfile.BaseDiskFileManager):
     supports_rsync = False
 
     def __init__(self, conf, logger):
+        # Watchers may act on what they are shown: it has to exist still.
+        self._has_watchers = bool(list_from_csv(conf.get('watchers', '')))
         missing = [hook for hook in self.hooks
                    if not hasattr(diskfile.BaseDiskFileManager, hook)]
+        if self._has_watchers and not hasattr(exceptions, 'DeleteRequest'):
+            missing.append('DeleteRequest')
         if missing:
             refuse(logger, 'Swift lacks what objects in volumes need (%s): '
                    'run swift-lightsync-patch apply' % ', '.join(missing))
         super().__init__(conf, logger)
         self.options = LosfOptions.from_conf(conf)
         self.use_splice = False
+        self.complaints = complaints_of(logger)
         self.files = ObjectFiles(lambda path: self.find(path))
         #: of the partition that _get_hashes hashes: its path, a Lookahead
         self._ahead: Tuple[Optional[str], Any] = (None, None)
         self._stores = {}
-        # Watchers may act on what they are shown: it has to exist still.
-        self._has_watchers = bool(list_from_csv(conf.get('watchers', '')))
 
     def store(self, device_path, policy_index):
         """Return the Store of a device and a storage policy.
@@ -181,12 +186,10 @@ class KVManager(diskfile.BaseDiskFileManager):
         give_up = time.monotonic() + PART_POWER_PATIENCE
         while index.statistics().part_power != ring.part_power:
             if time.monotonic() > give_up:
-                error = ('%s: the partitions of policy %d are not yet those '
-                         'of part power %d: swift-init object-losf has to '
-                         'run, and to have read the ring' % (
-                             device, int(policy), ring.part_power))
-                self.logger.error(error)
-                raise IndexUnavailable(error)
+                raise self.complaints.of(IndexUnavailable(
+                    '%s: the partitions of policy %d are not yet those of '
+                    'part power %d: its index server has not read the ring'
+                    % (device, int(policy), ring.part_power)))
             sleep(PART_POWER_INTERVAL)
 
     def object_audit_location_generator(self, policy, device_dirs=None,
@@ -200,8 +203,7 @@ class KVManager(diskfile.BaseDiskFileManager):
             try:
                 yield from self._audit_locations(device, policy, auditor_type)
             except IndexUnavailable as err:
-                self.logger.error('The audit of %s is broken off: %s',
-                                  device, err)
+                self.complaints.of(err)
 
     def _audit_locations(self, device, policy, auditor_type):
         try:

@@ -12,6 +12,7 @@ from typing import Dict, List
 
 from swift.common.concurrency import tpool
 
+from swift_losf.diskfile.complaints import complaints_of
 from swift_losf.diskfile.vfile import VFileReader, VFileWriter, read_metadata
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import VolumeType
@@ -31,19 +32,22 @@ class Store:
     :param layout: a :class:`Layout`
     :param options: a :class:`LosfOptions`
     :param logger: a logger
+    :param index: what answers for the index; None: its server, by an
+        IndexClient
     """
 
-    def __init__(self, layout, options, logger):
+    def __init__(self, layout, options, logger, index=None):
         self.layout = layout
-        self.index = IndexClient(
+        self.index = index or IndexClient(
             layout.socket, options.index_timeout,
-            options.index_retry_interval, partial(
-                logger.error, 'Unavailable until swift-init object-losf runs '
-                'and it answers: %s'))
+            options.index_retry_interval, complaints_of(logger).of)
         self._appenders = {
             kind: Appender(layout, kind, options,
-                           partial(self.index.new_volume, kind))
+                           partial(self._new_volume, kind))
             for kind in VolumeType}
+
+    def _new_volume(self, kind):
+        return self.index.new_volume(kind)
 
     def list_partition(self, partition):
         """Return a list of the suffixes of a partition that have files."""

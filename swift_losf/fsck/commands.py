@@ -15,8 +15,10 @@ from swift.common.ring import RingData
 from swift_lightsync.common.command import Exit, UsageError
 from swift_lightsync.common.progress import Progress
 from swift_losf.format.header import FormatError
+from swift_losf.fsck.backup import back_up, put_in_place, staged
 from swift_losf.fsck.check import Check
-from swift_losf.fsck.dump import Dump, Unknown, offline, online
+from swift_losf.fsck.dump import Dump, Unknown
+from swift_losf.fsck.entries import StoppedIndex, entries, require_index
 from swift_losf.fsck.entry_order import EntryOrder
 from swift_losf.fsck.findings import Finding, Kind
 from swift_losf.fsck.quarantine import Wanted, purge
@@ -24,9 +26,8 @@ from swift_losf.fsck.rebuild import count_records, rebuild
 from swift_losf.fsck.repair import Repair
 from swift_losf.fsck.summary import readable, summary_text
 from swift_losf.index.index import Index
-from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.upkeep.lost_index import is_lost
-from swift_losf.upkeep.recovery import recover
+from swift_losf.upkeep.recovery import Recovery, recover
 
 #: seconds
 DAY = 86400
@@ -52,17 +53,6 @@ class Output:
         self._progress.clear()
         print(json.dumps(values, sort_keys=True) if self._as_json else text,
               flush=True)
-
-
-def require_index(layout):
-    """Check that there is a LevelDB; opening it would make one.
-
-    :raises FormatError: if there is none
-    """
-    if not os.path.exists(os.path.join(layout.index, 'CURRENT')):
-        raise FormatError('%s: there is no LevelDB%s' % (
-            layout.index, '' if layout.index_path
-            else '; if losf_index_path is set, give --index-path'))
 
 
 def find_part_power(layout, args):
@@ -126,7 +116,10 @@ class Fsck:
         if self.args.dry_run:
             return self.check()
         require_index_or_say(self.layout)
-        with contextlib.closing(self._open()) as index:
+        return self._mend(self._open())
+
+    def _mend(self, index):
+        with contextlib.closing(index):
             repair = Repair(self.layout, index)
             totals = self._walk(index, repair.fix)
             self.progress.begin('entering what is missing', 0)
@@ -136,8 +129,8 @@ class Fsck:
         return Exit.NOT_WELL if sum(
             self.counts.values()) > repair.fixed else Exit.WELL
 
-    def _index(self):
-        index = Index(self.layout.index)
+    def _index(self, path=None):
+        index = Index(path or self.layout.index)
         index.part_power.set(self._part_power)
         return index
 
@@ -169,6 +162,8 @@ class Fsck:
 
     def _report(self, finding, fixed):
         self.counts[finding.kind.label] += 1
+        if self.args.command == 'restore':
+            return  # all that has changed since the backup: it is counted
         verb = 'done' if fixed else 'cannot be repaired' \
             if fixed is False else 'to mend it'
         self.output.line('%s; %s: %s' % (
@@ -183,7 +178,27 @@ class Fsck:
                   'found': dict(self.counts), **done}
         self.output.line(summary_text(values), summary=values)
 
-    # rebuild, dump and quarantine
+    # backup, restore, rebuild, dump and quarantine
+
+    def backup(self):
+        """Copy the index, consistently, to another directory."""
+        files = back_up(self.layout, self.args.directory)
+        self.output.line('files: %d' % files, files=files)
+        return Exit.WELL
+
+    def restore(self):
+        """Let a backup be the index, brought up to date by the volumes."""
+        path = staged(self.layout, self.args.directory)
+        index = self._index(path)
+        try:
+            # What came since the backup, as after a crash.
+            Recovery(self.layout, index, lambda state: None).run()
+        except BaseException:
+            index.close()
+            raise
+        status = self._mend(index)
+        put_in_place(self.layout, path)
+        return status
 
     def rebuild(self):
         """Make the index anew from the volumes."""
@@ -222,10 +237,9 @@ class Fsck:
         with contextlib.ExitStack() as at_end:
             if purges:
                 index = self._open_sound()
-                entries = at_end.enter_context(offline(index))
-            else:
-                entries = self._entries(at_end)
-            tally = Dump(self.layout, entries,
+                at_end.callback(index.close)
+            tally = Dump(self.layout, StoppedIndex(index) if purges
+                         else self._entries(at_end),
                          self.output.line).quarantined(wanted)
             if purges:
                 purge(index, wanted)
@@ -250,11 +264,6 @@ class Fsck:
 
     def _entries(self, at_end):
         try:
-            at_end.enter_context(locked(self.layout))
-        except ServerError:
-            return online(self.layout)
-        try:
-            require_index(self.layout)
-            return at_end.enter_context(offline(Index(self.layout.index)))
-        except (plyvel.Error, FormatError) as err:
+            return entries(self.layout, at_end)
+        except UsageError as err:
             return Unknown(str(err))

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows volumes, records and entries, and changes nothing.
-
-While the index server runs, no other process can open the index, so that the
-server is asked. Volumes can be read at any time.
-"""
+"""Shows volumes, records and entries, and changes nothing."""
 
 import contextlib
 import errno
 import logging
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
 
 from swift_lightsync.common.command import Exit, UsageError
 from swift_losf.diskfile.vfile import read_metadata
-from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import (
     FIRST_RECORD,
     FormatError,
@@ -24,28 +18,12 @@ from swift_losf.format.keys import partition_of
 from swift_losf.fsck.check import find_volume, list_volumes
 from swift_losf.fsck.quarantine import Wanted
 from swift_losf.fsck.volume_check import read_own_header
-from swift_losf.index.index_client import IndexClient
 from swift_losf.volumes.volume import iter_records
 
 #: a partition is some of the first so many bits of a hash
 _BITS = 32
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Entries:
-    """Functions that read the entries from an index, or ask its server.
-
-    :param list_hash: of (partition, hash): a list of (name, Location)
-    :param list_quarantine: an iterator of (partition, hash, name, Location)
-    :param list_volumes: a list of (number, files, bytes, dead bytes)
-    :param part_power: that partitions follow from; none: it is not known
-    """
-    list_hash: Callable[..., Any]
-    list_quarantine: Callable[..., Any]
-    list_volumes: Callable[..., Any]
-    part_power: Optional[int]
 
 
 @dataclass(frozen=True)
@@ -64,44 +42,11 @@ class Tally:
     bytes: int = 0
 
 
-@contextlib.contextmanager
-def offline(index):
-    """Read the entries from an index that this process has open.
-
-    :param index: an Index, which is closed at the end
-    :returns: a context with Entries
-    """
-    def list_quarantine():
-        after = b''
-        while True:
-            page, after = index.reader.list_quarantine(after)
-            yield from page
-            if not after:
-                return
-    with contextlib.closing(index):
-        yield Entries(index.reader.list_hash, list_quarantine, lambda: [
-            (number, state.files, state.bytes, state.dead_bytes)
-            for number, state in index.list_volumes()],
-            index.part_power.view.power)
-
-
-def online(layout):
-    """Return Entries that ask the index server, or Unknown."""
-    client = IndexClient(layout.socket)
-    try:
-        part_power = client.statistics().part_power
-    except IndexUnavailable as err:
-        return Unknown(str(err))
-    return Entries(client.list_hash, client.list_quarantine, lambda: [
-        (each.number, each.files, each.bytes, each.dead_bytes)
-        for each in client.list_volumes()], part_power)
-
-
 class Dump:
     """Shows volumes, records, and files.
 
     :param layout: a Layout
-    :param entries: Entries, or Unknown
+    :param entries: what entries.entries returns, or Unknown
     :param line: called with each line: its text, and the same as keywords
     """
 
@@ -111,7 +56,7 @@ class Dump:
         self.line = line
 
     def _known(self):
-        """Return the Entries.
+        """Return what answers for the index.
 
         :raises UsageError: if the index cannot be asked
         """
@@ -129,8 +74,8 @@ class Dump:
     def volumes(self):
         """Show each volume, as its header and as the index has it."""
         states = {} if self._warn() else {
-            number: counts
-            for number, *counts in self.entries.list_volumes()}
+            each.number: (each.files, each.bytes, each.dead_bytes)
+            for each in self.entries.list_volumes()}
         numbers, set_aside = list_volumes(self.layout)
         for number in sorted({*numbers, *states}):
             self._volume(number, states.get(number))
@@ -198,7 +143,8 @@ class Dump:
     def hash(self, hash_):
         """Show the files of an object."""
         status = Exit.NOT_WELL
-        for partition in partitions_of(hash_, self._known().part_power):
+        for partition in partitions_of(
+                hash_, self._known().statistics().part_power):
             for name, location in self._known().list_hash(
                     partition, hash_):
                 status = Exit.WELL

@@ -58,6 +58,9 @@ class Kind(enum.Enum):
         'not-marked', 'the file is in quarantine, and its record is not '
         'marked so: a rebuilt index would have it as a file',
         'mark the record')
+    NOT_DURABLE = (
+        'not-durable', 'the record is that of a fragment that is durable, and '
+        'the index has one that is not', 'give it its durable name')
     MISSING = (
         'missing', 'a valid record has no entry',
         'enter it, as recovery does')

@@ -106,6 +106,13 @@ def make_parser():
             ('repair', [common, deep, dry], 'put right what check finds'),
             ('rebuild', [common, dry], 'make the index anew')):
         commands.add_parser(name, parents=parents, help=text)
+    for name, parents, text, place in (
+            ('backup', [common], 'copy the index, while its server runs or '
+             'not', 'where the copy is put; must not be there yet'),
+            ('restore', [common, deep], 'let a backup be the index, and '
+             'bring it up to date', 'where the backup is')):
+        commands.add_parser(name, parents=parents, help=text).add_argument(
+            'directory', help=place)
     _add_dump(commands, common)
     _add_quarantine(commands, common, dry)
     return parser
@@ -117,5 +124,5 @@ def only_shows(args):
 
     :param args: as the parser returns them
     """
-    return args.command == 'dump' or args.command == 'quarantine' and (
-        args.dry_run or not args.purge)
+    return args.command in ('backup', 'dump') or (
+        args.command == 'quarantine' and (args.dry_run or not args.purge))

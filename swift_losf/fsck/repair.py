@@ -17,6 +17,7 @@ import os
 from dataclasses import replace
 
 from swift_losf.format import keys
+from swift_losf.format.name_code import durable_name
 from swift_losf.fsck.check import find_volume
 from swift_losf.fsck.findings import BEYOND_REPAIR, Kind
 from swift_losf.index.db import fsync
@@ -123,6 +124,14 @@ class Repair:
     def _mark(self, finding):
         mark_quarantined(self.layout, finding.entry.location)
 
+    def _make_durable(self, finding):
+        entry, name = finding.entry, durable_name(finding.entry.name)
+        with self.index.db.change() as change:
+            files = self.index.reader.files(entry.partition, entry.hash)
+            change.remove_file(entry.key, entry.location)
+            change.replace_file(files, keys.file_key(
+                entry.partition, entry.hash, name), name, entry.location)
+
     def _correct_dead(self, finding):
         place = finding.volume, finding.offset
         with self.index.db.change() as change:
@@ -143,6 +152,7 @@ _FIXES = {
     Kind.DAMAGED: Repair._quarantine,
     Kind.NOT_QUARANTINED: Repair._quarantine,
     Kind.NOT_MARKED: Repair._mark,
+    Kind.NOT_DURABLE: Repair._make_durable,
     Kind.MISSING: Repair._note_missing,
     Kind.DEAD_ENTRY: Repair._correct_dead,
 }

@@ -18,7 +18,7 @@ from swift_losf.format.header import (
     aligned,
     expect,
 )
-from swift_losf.format.name_code import durable_name
+from swift_losf.format.name_code import durable_name, other_name
 from swift_losf.format.values import VolumeState
 from swift_losf.fsck.entry_order import Count
 from swift_losf.fsck.findings import Finding, Kind
@@ -219,6 +219,10 @@ class VolumeCheck:
                           found)
         elif in_quarantine and not found.header.quarantined:
             yield Finding(Kind.NOT_MARKED, self.number, offset, entry, found)
+        elif not in_quarantine and found.header.durable and \
+                entry.name != durable_name(entry.name) and other_name(
+                    entry.name):
+            yield Finding(Kind.NOT_DURABLE, self.number, offset, entry, found)
 
     def _invalid(self, offset, entries, seen):
         files = [each for each in entries if each.location]

@@ -32,8 +32,6 @@ MAX_CONNECTIONS = 64
 MAX_PATH = 107
 #: between attempts to connect while the server's backlog is full
 _BACKLOG_INTERVAL = 0.01
-#: Seconds between two complaints about one index server.
-COMPLAINT_INTERVAL = 60
 
 _threading = patcher.original('threading')
 _native_socket = patcher.original('socket')
@@ -188,15 +186,14 @@ class Channel:
     :param path: of its socket
     :param timeout: seconds within which a call has ended
     :param retry_interval: of the Breaker
-    :param complain: a function of a text, called when there is no answer,
-        and again each COMPLAINT_INTERVAL for as long as there is none
+    :param complain: a function of the IndexUnavailable, called each time
+        when there is no answer
     :raises ValueError: if Linux does not take the path
     """
 
     def __init__(self, path, timeout, retry_interval, complain):
         check_path(path)
         self._complain = complain
-        self._complain_at = 0.0
         self.path = path
         self._timeout = timeout
         self._retry_interval = retry_interval
@@ -247,9 +244,7 @@ class Channel:
         return reply
 
     def _unavailable(self, reason, status=507):
-        text = 'index server at %s: %s' % (self.path, reason)
-        now = time.monotonic()
-        if now >= self._complain_at:
-            self._complain_at = now + COMPLAINT_INTERVAL
-            self._complain(text)
-        return IndexUnavailable(text, status)
+        err = IndexUnavailable('index server at %s: %s' % (
+            self.path, reason), status, self.path)
+        self._complain(err)
+        return err

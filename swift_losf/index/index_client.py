@@ -67,13 +67,13 @@ class IndexClient:
     :param timeout: seconds within which each call has ended
     :param retry_interval: seconds for which calls fail at once after one that
         was not answered in time
-    :param complain: a function of a text, called now and then while the
-        server does not answer
+    :param complain: a function of the IndexUnavailable, called each time
+        when the server does not answer
     :raises ValueError: if the path is longer than Linux takes
     """
 
     def __init__(self, socket_path, timeout=5.0, retry_interval=1.0,
-                 complain=lambda text: None):
+                 complain=lambda err: None):
         self._channel = Channel(socket_path, timeout, retry_interval,
                                 complain)
         self._methods = {
@@ -100,7 +100,8 @@ class IndexClient:
         except (DecodeError, MalformedReply, ValueError) as err:
             raise IndexUnavailable(
                 'index server at %s: malformed reply to %s: %s'
-                % (self._channel.path, name, err)) from err
+                % (self._channel.path, name, err),
+                cause=self._channel.path) from err
 
     def _files(self, name, request, partition, object_hash):
         listing = self._call(name, request)

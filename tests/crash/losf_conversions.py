@@ -20,6 +20,7 @@ from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
 from swift_losf.convert.converter import Converter
+from swift_losf.convert.group_sync import syncfs
 from swift_losf.convert.sides import Files, Volumes, place
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.diskfile.store import Store
@@ -37,6 +38,8 @@ BULK_PARTITIONS = 256
 SHORT, LONG = 8192, 2 * MIB
 #: bytes of a disk for each object: there are two copies of it for a while
 ROOM, SPARE = 24 * 1024, 512 * MIB
+#: seconds that one conversion of all may take
+LONG_PATIENCE = 3600
 MANAGERS = {'files': diskfile.DiskFileManager, 'volumes': KVDiskFileManager}
 
 
@@ -156,7 +159,7 @@ class Conversion:
     def side(self, name):
         layout = self.world.layout
         return Files(layout) if name == 'files' else Volumes(
-            Store(layout, LosfOptions(), logging))
+            Store(layout, LosfOptions(), logging.getLogger()))
 
     def begin(self, command, seconds=None):
         """:returns: a Child that converts, and is killed after a time"""
@@ -179,7 +182,8 @@ class Conversion:
 
     def end(self, child, command, is_full=False, may_die=False):
         """Note what a conversion has done, if it came to its end."""
-        told, status = list(child.messages()), child.wait()
+        told = list(child.messages(LONG_PATIENCE))
+        status = child.wait()
         if not told:
             assert may_die, status
             return
@@ -224,6 +228,8 @@ class Conversion:
         filler = os.path.join(path, 'filler')
         self.wait(lambda: os.path.exists(ballast), 'there is a ballast')
         with open(filler, 'wb') as file:
+            # What XFS reserves for data that it has yet to place comes back.
+            syncfs(file.fileno())
             stat = os.statvfs(path)
             os.posix_fallocate(file.fileno(), 0, max(
                 1, stat.f_bavail * stat.f_frsize - 4 * MIB))
@@ -245,7 +251,7 @@ class Conversion:
             send([key for key in {*found, *expected}
                   if found.get(key) != expected.get(key)])
         child = Child(compare)
-        wrong, = child.messages()
+        wrong, = child.messages(LONG_PATIENCE)
         assert child.wait() == 0 and not wrong, (
             '%s: %d files are wrong: %s' % (side, len(wrong), wrong[:3]))
 

@@ -56,9 +56,12 @@ class Child:
         finally:
             os._exit(status)
 
-    def messages(self):
-        """Yield what it sends, until it has ended; may be called again."""
-        deadline = time.monotonic() + PATIENCE
+    def messages(self, patience=PATIENCE):
+        """Yield what it sends, until it has ended; may be called again.
+
+        :param patience: seconds that it may take
+        """
+        deadline = time.monotonic() + patience
         while True:
             while len(self._received) >= 4:
                 end = 4 + int.from_bytes(self._received[:4], 'little')

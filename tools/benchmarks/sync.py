@@ -13,7 +13,7 @@ from tools.benchmarks import request_log
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.record import Metric
 from tools.benchmarks.settings import KIB, names, number, require
-from tools.benchmarks.sync_data import DataSet, Storage
+from tools.benchmarks.sync_data import CHANGED, DataSet, Storage
 from tools.benchmarks.sync_steps import SCENARIOS, USUAL
 from tools.benchmarks.sync_trial import Contestant, Trial
 from tools.cluster import Cluster, ClusterSpec, Policy
@@ -53,6 +53,8 @@ class Sync(Bench):
         'objects': (number(1), 500, 'PER_NODE',
                     'object replicas that a node holds'),
         'size': (_sizes, '6-10', 'LOW-HIGH', 'size of an object, KiB'),
+        'changed': (number(0.001, 100, float), CHANGED, 'PERCENT',
+                    'of the objects that a scenario changes'),
         'scenarios': (names(SCENARIOS), ','.join(USUAL), 'NAME,…',
                       'what is measured'),
         'sync-method': (SYNC_METHODS, 'rsync', None, 'how data is pushed'),
@@ -95,7 +97,7 @@ class Sync(Bench):
         power = args.part_power or max(1, round(math.log2(
             max(1, unique) / OBJECTS_PER_PARTITION)))
         self._data_set = DataSet(args.seed, unique, args.size,
-                                 time.time() - AGE)
+                                 time.time() - AGE, args.changed)
         contestants = self.start(stack, args.replicators, lambda name: (
             Contestant(Cluster(ClusterSpec(
                 root=os.path.join(self.root, name), nodes=args.nodes,

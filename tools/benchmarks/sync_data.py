@@ -30,8 +30,8 @@ ACCOUNT, CONTAINER = 'AUTH_bench', 'bench'
 STEP = 0.001
 #: Seconds after the epoch at which the changes of a scenario begin.
 CHANGES = 1800.0
-#: The share of the objects that a scenario changes (LightSync §3.5-3.6).
-CHANGED_SHARE = 0.1
+#: Per cent of the objects that a scenario changes (LightSync §3.5-3.6).
+CHANGED = 10
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,13 @@ class DataSet:
     :param count: how many objects there are
     :param sizes: (least, greatest) size of an object, bytes
     :param epoch: timestamp of the oldest object
+    :param changed: per cent of them that a scenario changes
     """
 
     def __init__(self, seed: int, count: int, sizes: tuple[int, int],
-                 epoch: float) -> None:
+                 epoch: float, changed: float = CHANGED) -> None:
         self.seed, self.sizes, self.epoch = seed, sizes, epoch
+        self.changed = changed
         self.objects = self._versions('object', count, epoch)
 
     def _versions(self, prefix: str, count: int,
@@ -81,7 +83,7 @@ class DataSet:
     def changes(self, kind: str, seed: str,
                 devices_of: Callable[[str], tuple[str, ...]],
                 live: Iterable[str]) -> list[Write]:
-        """Choose what a scenario writes, to 10 % of the objects.
+        """Choose what a scenario writes, to some of the objects.
 
         :param kind: ``create`` (new objects), ``delete``, both at a quorum
             of their devices; ``single`` (new objects at one of them); or
@@ -91,7 +93,7 @@ class DataSet:
         :param live: the devices that can be written to
         """
         rng = random.Random('%s/%s' % (self.seed, seed))
-        count = max(1, round(len(self.objects) * CHANGED_SHARE))
+        count = max(1, round(len(self.objects) * self.changed / 100))
         begin = self.epoch + CHANGES
 
         def quorum(name: str) -> tuple[str, ...]:
@@ -113,7 +115,6 @@ class DataSet:
                          rng.randint(*self.sizes)) for each in gone]
         return [(each, tuple(sorted(known & set(devices_of(each.name)))))
                 for each in gone + again]
-
 
     def overwrites(self, seed: str, count: int) -> list[Version]:
         """Choose objects, and a newer version of each.

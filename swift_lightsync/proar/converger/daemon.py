@@ -44,7 +44,6 @@ from swift_lightsync.proar.converger.one_process import (
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
 from swift_lightsync.proar.lag import FILE, forget, recorded
-from swift_lightsync.proar.replaced_files import tell_replaced
 from swift_lightsync.proar.vouching.rounds import Rounds
 
 SECTION = 'object-converger'
@@ -84,7 +83,7 @@ class ObjectConverger(Daemon):
             conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
         self.policies = [policy for policy in POLICIES
                          if policy.policy_type == REPL_POLICY]
-        self.router = tell_replaced(DiskFileRouter(conf, self.logger))
+        self.router = DiskFileRouter(conf, self.logger)
         self.devices: List[FollowedDevice] = []
         self.rounds = Rounds(
             lambda: [asker for device in self.devices

@@ -26,7 +26,7 @@ from swift.obj.diskfile import DiskFileManager, get_async_dir
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar.core.push_message import SentChange, SentObject
 from swift_lightsync.proar.core.row import Row
-from swift_lightsync.proar.replaced_files import ATTEMPTS
+from swift_lightsync.proar.replaced_files import ATTEMPTS, tell_replaced
 
 #: of a data file; a request carries them elsewhere
 OWN_METADATA = ('name', 'Content-Length')
@@ -85,8 +85,7 @@ class ObjectState:
 class Source:
     """Where objects are read.
 
-    :param manager: the DiskFileManager of their policy, of a router that
-        :func:`tell_replaced` was given
+    :param manager: the DiskFileManager of their policy
     :param device: the name of the device
     :param policy: a StoragePolicy
     """
@@ -125,9 +124,9 @@ class Source:
         for _ in range(ATTEMPTS):
             diskfile = None
             try:
-                diskfile = self.manager.get_diskfile_from_hash(
+                diskfile = tell_replaced(self.manager.get_diskfile_from_hash(
                     self.device, partition, path_hash.hex(), self.policy,
-                    open_expired=True)
+                    open_expired=True))
                 return diskfile.open(), None
             except DiskFileDeleted as err:
                 return diskfile, err.timestamp

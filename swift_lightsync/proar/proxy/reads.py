@@ -121,6 +121,11 @@ class NewestRead(Read):
         self._without = without
         self._backups = set(map(str, backups))
 
+    def generate_request_headers(self, *args, **kwargs):
+        headers = super().generate_request_headers(*args, **kwargs)
+        headers.update(self._rings.headers)
+        return headers
+
     def _get_or_head_response(self, req, node_iter, partition, policy):
         self.logger.increment('proar.asked_all.%s' % req.method)
         answers = self._ask_all(req, node_iter, partition)
@@ -172,11 +177,9 @@ class NewestRead(Read):
 
         :returns: (response or None, node)
         """
-        headers = dict(self.generate_request_headers(req),
-                       **self._rings.headers)
         resp, _body, _node = self._make_request(
-            iter([node]), partition, 'HEAD', req.swift_entity_path, headers,
-            '', None, thread_locals)
+            iter([node]), partition, 'HEAD', req.swift_entity_path,
+            self.generate_request_headers(req), '', None, thread_locals)
         if resp:
             self._rings.learn(resp)
         return resp, node

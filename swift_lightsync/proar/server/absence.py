@@ -8,6 +8,7 @@ import time
 from math import ceil
 
 from swift.common.concurrency import sleep
+from swift.common.http import HTTP_NOT_FOUND
 from swift.common.utils import get_partition_for_hash, quorum_size
 from swift.obj.diskfile import BaseDiskFileManager, get_data_dir
 
@@ -53,6 +54,12 @@ def doubters(manager, device_path, policy, ring, path_hash, standings,
         ask_all()
         sleep(min(LOOKS_FOR * standing.seconds, LONGEST_LOOK) / LOOKS)
     return found
+
+
+def is_unheard_of(response):
+    """Return whether an answer is a 404 without a tombstone."""
+    return response.status_int == HTTP_NOT_FOUND and \
+        'X-Backend-Timestamp' not in response.headers
 
 
 def _place(ring, policy, path_hash, standing):

@@ -7,7 +7,6 @@ diskfiles log what is done to them, and its container updates are awaited by
 their majority.
 """
 
-import copy
 import os
 import time
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from swift.common.swob import (
 )
 from swift.common.utils import config_true_value, hash_path, public
 
+from swift_lightsync.common.request_body import number_of
 from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
@@ -49,7 +49,7 @@ from swift_lightsync.proar.server.row_updates import (
     Logged,
     RowUpdates,
 )
-from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
+from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs
 from swift_lightsync.proar.server.write_through import WriteThrough
 from swift_lightsync.proar.vouching.fence import Fence
 from swift_lightsync.proar.vouching.places import version_of
@@ -116,8 +116,10 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         return response
 
     def _settled(self, request, verb):
-        return settled(getattr(super(
-            PrimaryRoleVerbs, self._serving(request)), verb), request)
+        serving = self._serving(request)
+        answer = getattr(super(PrimaryRoleVerbs, serving), verb)
+        return answer(request) if serving is self \
+            else settled(answer, request)
 
     def _serving(self, request):
         """Return the controller that serves a request.
@@ -139,7 +141,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         path = self._diskfile_router[policy].construct_dev_path(device)
         log = self._log(os.getpid(), path)
         ring = self._ring(policy)
-        entry = replace(_entry(request, policy, number(
+        entry = replace(_entry(request, policy, number_of(
             request, 'partition', partition, self._last_partition(policy)),
             hash_path(account, container, obj, raw_digest=True)),
             ring_version=version_of(ring, policy) if ring else 0)
@@ -149,7 +151,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         standing = self._standings(path, policy).read()
         self._refuse_ring(request, path, policy, entry.path_hash, standing,
                           kind is None)
-        serving = copy.copy(self)
+        serving = self._telling()
         serving._role_write = RoleWrite(
             request, device, kind in (None, ALONE), log, entry, fence,
             request.method == 'DELETE' and kind is None
@@ -252,7 +254,7 @@ def _entry(request, policy, partition, path_hash):
     timestamp = valid_timestamp(request)
     return Entry(
         OPS[request.method],
-        number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+        number_of(request, SLOT_HEADER, request.headers[SLOT_HEADER],
                NO_SLOT - 1),
         int(policy), partition, path_hash, timestamp.raw, timestamp.offset,
         int(time.time() * 1e6))

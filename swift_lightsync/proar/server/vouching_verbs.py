@@ -3,10 +3,10 @@
 primary role refuses. PROTOCOL.md, "Vouching".
 """
 
+import copy
 from functools import lru_cache, partial
 
 from swift.common.concurrency import tpool
-from swift.common.http import HTTP_NOT_FOUND
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import POLICIES, REPL_POLICY
@@ -22,7 +22,11 @@ from swift.obj.server import ObjectController
 
 from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.common.records import RecordError
-from swift_lightsync.common.request_body import length_of, read_body
+from swift_lightsync.common.request_body import (
+    length_of,
+    number_of,
+    read_body,
+)
 from swift_lightsync.proar.core.epochs import is_newer
 from swift_lightsync.proar.core.oplog import NO_SLOT
 from swift_lightsync.proar.core.ring_history import (
@@ -42,7 +46,7 @@ from swift_lightsync.proar.names import (
     SLOT_HEADER,
 )
 from swift_lightsync.proar.replaced_files import settled, tell_replaced
-from swift_lightsync.proar.server.absence import doubters
+from swift_lightsync.proar.server.absence import doubters, is_unheard_of
 from swift_lightsync.proar.vouching import answers
 from swift_lightsync.proar.vouching.places import (
     epoch_of,
@@ -66,6 +70,9 @@ SOON = 0.25
 class VouchingVerbs(ObjectController):
     """Makes an object-server's controller vouch, and heed who vouches."""
 
+    #: whether this copy of the controller serves a proxy with primary roles
+    _tells_replaced = False
+
     def setup(self, conf):
         """Set up the stock controller, and what vouching needs."""
         super().setup(conf)
@@ -76,10 +83,20 @@ class VouchingVerbs(ObjectController):
         self._quiet = QuietLogger(self.logger)
         self._standings = lru_cache(REMEMBERED)(Standings)
         self._uses = lru_cache(REMEMBERED)(Uses)
-        tell_replaced(self._diskfile_router)
 
     def _ring(self, policy):
         return ring_of(policy, self._swift_dir)
+
+    def get_diskfile(self, *args, **kwargs):
+        """Return the stock diskfile; it may tell what is replaced."""
+        disk_file = super().get_diskfile(*args, **kwargs)
+        return tell_replaced(disk_file) if self._tells_replaced else disk_file
+
+    def _telling(self):
+        """Return a copy of the controller whose diskfiles tell it."""
+        telling = copy.copy(self)
+        telling._tells_replaced = True
+        return telling
 
     def answer_question(self, request):
         """Answer what a peer asks, or note that a device misses a write.
@@ -144,44 +161,46 @@ class VouchingVerbs(ObjectController):
     @public
     def GET(self, request):
         """Handle a GET as stock Swift, unless a primary role is behind."""
-        return self._answered(super().GET, request)
+        return self._answered('GET', request)
 
     @public
     def HEAD(self, request):
         """Handle a HEAD as stock Swift, unless a primary role is behind."""
-        return self._answered(super().HEAD, request)
+        return self._answered('HEAD', request)
 
-    def _answered(self, answer, request):
+    def _answered(self, verb, request):
         """Answer a read, and name the roles that the proxy does not know.
 
+        :param verb: its name
         :raises HTTPException: 503, if it is asked of a primary role alone,
             which may miss a write
         """
         if RING_HEADER not in request.headers:
-            return settled(answer, request)
+            return getattr(super(), verb)(request)
         device, partition, account, container, obj, policy = \
             get_name_and_placement(request, 5, 5, True)
         path = self._diskfile_router[policy].get_dev_path(device)
         if not path:
-            return answer(request)  # 507, by stock Swift
+            return getattr(super(), verb)(request)  # 507, by stock Swift
         standing = self._standings(path, policy).read()
         path_hash = hash_path(account, container, obj, raw_digest=True)
         headers = self._other_roles(request, policy, path, path_hash,
                                     standing)
         if SLOT_HEADER in request.headers:
             self._refuse_behind(request, path, device, policy, (
-                number(request, 'partition', partition, MAX_PARTITION),
-                number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
-                       NO_SLOT - 1)), standing, headers)
+                number_of(request, 'partition', partition, MAX_PARTITION),
+                number_of(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+                          NO_SLOT - 1)), standing, headers)
+        answer = getattr(super(VouchingVerbs, self._telling()), verb)
         response = settled(answer, request)
-        if _is_unheard_of(response) and SLOT_HEADER not in request.headers:
+        if is_unheard_of(response) and SLOT_HEADER not in request.headers:
             found = doubters(
                 self._diskfile_router[policy], path, policy,
                 self._ring(policy), path_hash, self._standings(path, policy),
                 partial(self._have_asked, path, policy))
             # In this order: what comes here meanwhile is seen.
             response = settled(answer, request)
-            if found is not None and _is_unheard_of(response):
+            if found is not None and is_unheard_of(response):
                 headers[DOUBTERS_HEADER] = ','.join(map(str, found))
         response.headers.update(headers)
         return response
@@ -275,22 +294,3 @@ class VouchingVerbs(ObjectController):
                 body='%s: %s, but the ring has version %d here, and others '
                 'may have another' % (
                     RING_HEADER, request.headers[RING_HEADER], version))
-
-
-def _is_unheard_of(response):
-    """Return whether an answer is a 404 without a tombstone."""
-    return response.status_int == HTTP_NOT_FOUND and \
-        'X-Backend-Timestamp' not in response.headers
-
-
-def number(request, name, text, most):
-    """Return a request's number of 0 to most.
-
-    :raises HTTPException: 400 if the text is no such number
-    """
-    if not (text.isascii() and text.isdigit() and len(text) <= 10
-            and int(text) <= most):
-        raise HTTPBadRequest(
-            request=request, body='%s: %.80s, must be a whole number, 0 to %d'
-            % (name, text, most))
-    return int(text)

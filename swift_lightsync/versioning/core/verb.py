@@ -5,7 +5,8 @@ propagator asks one replica of a hidden container, and what that answers.
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Optional, Tuple
+from functools import lru_cache
+from typing import Annotated, Any, Optional, Tuple, Type, TypeVar
 
 from swift_lightsync.common.records import (
     Between,
@@ -25,6 +26,8 @@ MAX_ROWS = 1000
 MAX_PAGE = 10000
 #: Bytes of an answer: a page of the longest rows.
 MAX_ANSWER = 1 << 27
+#: Bytes of a message that is read once, where several say the same.
+_SMALL = 1 << 12
 _NAME = 4096
 _SIZE = (1 << 63) - 1
 _HASH = (1 << 64) - 1
@@ -136,6 +139,29 @@ class Answer(Record):
     only_shards: bool = False
     digests: Annotated[Tuple[Annotated[int, Between(0, _HASH)], ...],
                        Length(BUCKETS)] = ()
+
+
+_M = TypeVar('_M', bound=Record)
+
+
+@lru_cache(256)
+def _read_small(kind: Any, text: bytes) -> Any:
+    return kind.parse(text, _SMALL, 'VERSION')
+
+
+def read(kind: Type[_M], text: bytes, most: int) -> _M:
+    """Read a message. Replicas that agree answer with the same bytes, and
+    many clients ask for one object.
+
+    :param kind: ``Request`` or ``Answer``
+    :param most: bytes that it may have
+    :raises ValueError: if it is none
+    """
+    if len(text) > _SMALL:
+        return kind.parse(text, most, 'VERSION')
+    known: Any = kind
+    found: _M = _read_small(known, text)
+    return found
 
 
 def encoded(message: Record) -> bytes:

@@ -10,9 +10,13 @@ is valid as long as the object has this generation. Each write starts a new
 generation after its rows are durable and before it is acknowledged. A valid
 entry is therefore at least as new as everything acknowledged before, as long
 as memcache loses none of this.
+
+A hint may be wrong. So a process remembers for a few seconds what it has read
+or written itself, and does not ask memcache meanwhile.
 """
 
 import time
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Optional
 
@@ -21,6 +25,10 @@ from swift.common.memcached import MemcacheConnectionError
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
+
+#: Seconds for which a process remembers a hint itself, and how many.
+NEAR_SECONDS = 10
+NEAR = 4096
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,12 @@ class LatestCache:
     :param container: text, the user's
     :param hint_seconds: how long a hint is kept; 0: there are no hints
     :param sure_seconds: how long reads trust an entry; 0: never
+    :param near: what this process remembers itself, of all containers
     """
 
     def __init__(self, memcache, account, container, hint_seconds,
-                 sure_seconds):
+                 sure_seconds, near=None):
+        self._near = OrderedDict() if near is None else near
         self.memcache = memcache if hint_seconds or sure_seconds else None
         self.path = '%s/%s/' % (account, container)
         self.hint_seconds = hint_seconds
@@ -74,6 +84,9 @@ class LatestCache:
         :returns: a ``Hint``; pass it to ``keep`` with the entry that is read
             next
         """
+        until, near = self._near.get(self.path + obj, (0, NO_HINT))
+        if until > time.monotonic():
+            return near
         if self.memcache is None:
             return NO_HINT
         generation, stored = self._stored(self.memcache, obj)
@@ -100,6 +113,11 @@ class LatestCache:
         :param entry: the latest ``Entry`` or None: with a hint, as the rows
             told after the hint was read; without one, as just written
         """
+        if self.hint_seconds and not self.sure_seconds:
+            self._near[self.path + obj] = (
+                time.monotonic() + NEAR_SECONDS, Hint(True, entry))
+            if len(self._near) > NEAR:
+                self._near.popitem(last=False)
         if self.memcache is None or hint.generation is None and (
                 not self.hint_seconds or hint.is_right(entry)):
             return

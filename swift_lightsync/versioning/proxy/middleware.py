@@ -8,6 +8,7 @@ and left of encryption; the app at the end of the pipeline has to be
 """
 
 import time
+from collections import OrderedDict
 from functools import partial
 from socket import gethostname
 
@@ -75,6 +76,8 @@ class Versioning:
         sites = self.options.sites
         self.has_peers = bool(sites.peers())
         self.clock = sites.clock(self.options.max_clock_skew)
+        #: which versions were the latest a moment ago
+        self.near = OrderedDict()
         self.receiver = Receiver(
             conf, sites.site, self.clock, self.logger,
             helper=SiteRequests(self), now=now)
@@ -196,7 +199,7 @@ class Versioning:
             partial(self.strategy, environ, account, container),
             LatestCache(cache_from_env(environ, True), account, container,
                         self.options.latest_hint_time,
-                        self.options.latest_cache_time))
+                        self.options.latest_cache_time, self.near))
 
     def strategy(self, environ, account, container, mode):
         """Return the strategy of a container in a ``Mode``."""

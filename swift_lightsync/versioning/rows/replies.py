@@ -2,7 +2,6 @@
 """What one or several container servers answer to the verb VERSION."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Optional
 
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND, HTTP_OK
@@ -12,8 +11,6 @@ from swift_lightsync.versioning.core import verb
 
 #: Where a node did not answer.
 NO_ANSWER = 0
-#: Bytes of an answer that is read once for all replicas that give it.
-SMALL = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -91,20 +88,14 @@ def count_of(replies, status):
     return sum(reply.status == status for reply in replies)
 
 
-@lru_cache(64)
-def _small_answer(text):
-    """Read an answer; replicas that agree give the same bytes."""
-    return verb.Answer.parse(text, SMALL)
-
-
 def reply_of(node, status, text):
     """Read what a node has answered.
 
     :raises ValueError: if it is no answer of the verb
     """
     if status == HTTP_OK:
-        return Reply(node, status, _small_answer(text) if len(text) <= SMALL
-                     else verb.Answer.parse(text, verb.MAX_ANSWER))
+        return Reply(node, status, verb.read(verb.Answer, text,
+                                             verb.MAX_ANSWER))
     if status == HTTP_CONFLICT:
         refusal = Refusal.parse(text, verb.MAX_BODY)
         return Reply(node, status, error='%s: %s (its clock: %.3f)' % (

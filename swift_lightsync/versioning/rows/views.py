@@ -169,7 +169,7 @@ def mending(request: Request, views: Sequence[View]) -> Optional[Request]:
         again; None: they agree
     """
     page = request.page
-    names = disputed(views, page)
+    names = disputed(views, page) if len(views) > 1 else ()
     if not names:
         return None
     if page is None and request.object:
@@ -203,6 +203,8 @@ def united(views: Sequence[View], page: Optional[Page]) -> View:
         and the greatest head count
     :param page: that was asked for
     """
+    if len(views) == 1:
+        return views[0]
     end = end_of(views, page)
     rows = _joined([view.rows.values() for view in views])
     listed = _joined([view.page for view in views])

@@ -13,7 +13,7 @@ and connections that are kept, since to open one costs as much as to read it.
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from sqlite3 import Connection, DatabaseError
@@ -30,6 +30,9 @@ from swift.common.utils import lock_parent_directory
 MOST = 128
 #: Seconds for which one is kept that nobody uses.
 SECONDS = 5
+#: Answers of which this process remembers what was asked, and bytes of each.
+ANSWERS = 1024
+MAX_ANSWER = 1 << 12
 
 #: What tells files apart: their device and inode.
 _Identity = Tuple[int, int]
@@ -80,6 +83,14 @@ def _identity(path: str) -> Optional[_Identity]:
     return found.st_dev, found.st_ino
 
 
+def _changes(connection: Connection) -> Tuple[int, int]:
+    """Return what differs once anybody has changed a database: others, or
+    this connection itself.
+    """
+    version, = connection.execute('PRAGMA data_version').fetchone()
+    return version, connection.total_changes
+
+
 class KeptDatabases:
     """The connections that one process keeps.
 
@@ -91,6 +102,10 @@ class KeptDatabases:
         #: From the one that was used longest ago on.
         self._kept: 'OrderedDict[int, _Kept]' = OrderedDict()
         self._is_closing = False
+        #: By path and request: the connection that has read the answer, and
+        #: what its ``_changes`` were before.
+        self._answers: 'OrderedDict[Any, Tuple[Any, Any, bytes]]' = \
+            OrderedDict()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -113,6 +128,30 @@ class KeptDatabases:
                 self._keep(_Kept(path, connection, file, self._now()))
             elif connection is not None:
                 connection.close()
+
+    def remembered(self, broker: Any, asked: Hashable,
+                   read: Callable[[], Optional[bytes]]) -> Optional[bytes]:
+        """Return what was read before, unless its database has changed.
+
+        :param broker: with a connection of ``lent``; its only database
+        :param asked: what is read
+        :param read: reads it; None is not remembered
+        """
+        connection, key = broker.conn, (broker.db_file, asked)
+        try:
+            now = connection and _changes(connection)
+        except DatabaseError:
+            now = None
+        if now is None:
+            # Who reads finds out what is wrong.
+            return read()
+        known, changes, found = self._answers.pop(key, (None, None, b''))
+        told = found if known is connection and changes == now else read()
+        if told and len(told) <= MAX_ANSWER:
+            self._answers[key] = connection, now, told
+            if len(self._answers) > ANSWERS:
+                self._answers.popitem(last=False)
+        return told
 
     def _found(self, path: str, file: Optional[_Identity]
                ) -> Optional[Connection]:

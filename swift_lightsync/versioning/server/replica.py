@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from sqlite3 import Connection, Cursor
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -85,12 +86,13 @@ class _Rows:
 
 
 def answer(broker: Any, asked: verb.Request,
-           databases: KeptDatabases) -> Optional[verb.Answer]:
+           databases: KeptDatabases) -> Optional[bytes]:
     """Do what a request asks of one replica, in one transaction; where it
     changes something under its container's lock.
 
     :param broker: a ``ContainerBroker``
-    :returns: None if there is no such hidden container
+    :returns: an encoded ``verb.Answer``; None if there is no such hidden
+        container
     :raises LockTimeout: if others hold the lock for too long
     :raises ValueError: if a row of a version cannot be read
     """
@@ -104,11 +106,19 @@ def answer(broker: Any, asked: verb.Request,
         if asked.rows or asked.listed:
             stack.enter_context(locked(broker.pending_file, LOCK_TIMEOUT))
         stack.enter_context(databases.lent(broker))
-        told = _answered(broker, asked)
-        if told is None or not asked.digest:
-            return told
+        if asked.rows or asked.listed or asked.digest or \
+                broker.db_files[1:]:
+            return _told_with_digests(broker, asked)
+        return databases.remembered(broker, asked, partial(
+            _told_with_digests, broker, asked))
+
+
+def _told_with_digests(broker: Any, asked: verb.Request) -> Optional[bytes]:
+    told = _answered(broker, asked)
+    if told and asked.digest:
         # It takes long, and keeps no writer waiting.
-        return replace(told, digests=_digests(broker, asked.digest))
+        told = replace(told, digests=_digests(broker, asked.digest))
+    return verb.encoded(told) if told else None
 
 
 def _digests(broker: Any, until: Stamp) -> Tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import Timeout
-from swift.common.constraints import check_drive, check_utf8
+from swift.common.constraints import check_drive
 from swift.common.exceptions import LockTimeout
 from swift.common.http import HTTP_OK
 from swift.common.swob import (
@@ -23,7 +23,6 @@ from swift.common.swob import (
     HTTPServiceUnavailable,
     Request,
     Response,
-    wsgi_to_str,
 )
 from swift.common.utils import get_log_line, public
 from swift.container.server import (
@@ -37,6 +36,15 @@ from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.keys import RESERVED
 from swift_lightsync.versioning.server.databases import KeptDatabases
 from swift_lightsync.versioning.server.replica import answer, has_versions
+
+
+def _is_utf8(path: str) -> bool:
+    """Check the bytes of a path, which WSGI has as Latin-1."""
+    try:
+        path.encode('latin-1').decode('utf-8')
+    except UnicodeError:
+        return False
+    return True
 
 
 class VersionVerb(ContainerController):
@@ -60,7 +68,7 @@ class VersionVerb(ContainerController):
         """
         if env['REQUEST_METHOD'] != 'VERSION' or \
                 self.logger.isEnabledFor(logging.DEBUG) or \
-                not check_utf8(wsgi_to_str(env['PATH_INFO']), internal=True):
+                not _is_utf8(env['PATH_INFO']):
             return super().__call__(env, start_response)
         req, begin = Request(env), time.time()
         self.logger.txn_id = env.get('HTTP_X_TRANS_ID')
@@ -107,7 +115,7 @@ class VersionVerb(ContainerController):
             raise HTTPBadRequest(request=req, body=str(err)) from err
         if told is None:
             return HTTPNotFound(request=req)
-        return Response(request=req, body=verb.encoded(told),
+        return Response(request=req, body=told,
                         content_type='application/json')
 
     @public
@@ -133,7 +141,7 @@ class VersionVerb(ContainerController):
         body = req.environ['wsgi.input'].read(req.content_length)
         if len(body) != req.content_length:
             raise HTTPBadRequest(request=req, body='the body is cut off')
-        return verb.Request.parse(body, verb.MAX_BODY, 'VERSION')
+        return verb.read(verb.Request, body, verb.MAX_BODY)
 
     def _wrong_clock(self, clock: Optional[float]) -> bytes:
         """Say what is wrong with the clock of a sender; empty: nothing is."""

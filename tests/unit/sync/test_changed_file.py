@@ -29,7 +29,7 @@ from swift_lightsync.sync.changed_file import (
     load,
     store,
 )
-from swift_lightsync.sync.core import merkle
+from swift_lightsync.sync.core import fragments, merkle
 from tests.unit.sync import documented
 from tests.unit.sync.fingerprinting import SOUND, FingerprintTestCase
 from tests.unit.sync.fixtures import PARTITION
@@ -56,11 +56,16 @@ class TestFile(FingerprintTestCase):
     def test_its_fields_are_the_documented_ones(self):
         keys = re.findall(r'^\| `(\w+)` \| (?:int|str|tuple|float)\b',
                           documented.protocol(), re.M)
-        store(self.path, self.tmp, SOUND)
-        with open(self.file('changed.pkl'), 'rb') as changed:
-            data = changed.read()
-        self.assertEqual(b'\x80\x02', data[:2])
-        self.assertCountEqual(keys, pickle.loads(data))
+        for fragment in (4, fragments.MIXED, fragments.NONE):
+            fingerprint = replace(SOUND, fragment=fragment)
+            store(self.path, self.tmp, fingerprint)
+            self.assertEqual(fingerprint, load(self.path))
+            with open(self.file('changed.pkl'), 'rb') as changed:
+                data = changed.read()
+            self.assertEqual(b'\x80\x02', data[:2])
+            # A replicated policy has the fields that it always had.
+            absent = {'fragment'} if fragment == fragments.NONE else set()
+            self.assertCountEqual(set(keys) - absent, pickle.loads(data))
         self.assertEqual(documented.found(r'dict, at most ([\d,]+) bytes,'),
                          format(changed_file.MAX_BYTES, ','))
 
@@ -80,7 +85,8 @@ class TestFile(FingerprintTestCase):
                            (1, 2, 3.0), ('1', 2, 3), (True, 2, 3)),
                 'exchanged': (None, 5, '5', math.nan, math.inf, -math.inf,
                               -1.0, 1e300),
-                'version': (None, 0, 2, '1')}.items():
+                'version': (None, 0, 2, '1'),
+                'fragment': (None, '4', 4.0, True, -3, 32768)}.items():
             for value in values:
                 with self.subTest(field=field, value=value):
                     self.write_changed(pickle.dumps(

@@ -124,6 +124,23 @@ class TestManyPartitions(ClusterTestCase):
         os.mkdir(recon)
         return self.replicator(0, sync_batch_partitions=str(batch))
 
+    def test_jobs_share_their_nodes_as_long_as_the_ring_is_the_same(self):
+        self.put_partitions(2, [0])
+
+        def nodes():
+            first, second = (job['nodes'] for job in self.jobs())
+            self.assertEqual(2, len(first))
+            for one, other in zip(first, second):
+                self.assertIs(one, other)
+            return first
+
+        before = nodes()
+        self.assertEqual({self.nodes[1].ip, self.nodes[2].ip},
+                         {each['ip'] for each in before})
+        for each in self.policy.object_ring.devs:
+            each['meta'] = 'new'
+        self.assertEqual({'new'}, {each['meta'] for each in nodes()})
+
     def test_side_by_side_each_is_counted_once(self):
         self.put_partitions(12, [0])
         self.nodes[1].broken['SSYNC'] = 507

@@ -122,6 +122,7 @@ class TestHint(CacheCase):
     def told(self, hints):
         """Let memcache say what it said once."""
         self.memcache.held = dict(hints)
+        self.ask.filter.near.clear()
 
     def test_what_was_written_is_asked_for_beside_the_rows(self):
         self.put('one')
@@ -224,6 +225,17 @@ class TestHint(CacheCase):
         with mock.patch.object(object_context, 'friendly_close', close):
             yield bodies
             sleep()
+
+    def test_a_process_does_not_ask_memcache_of_what_it_has_just_seen(self):
+        self.put('one')
+        self.memcache.held.clear()
+        self.assertEqual((b'one', 1), self.gets())
+        # Another process writes.
+        near = dict(self.ask.filter.near)
+        self.put('two')
+        self.ask.filter.near.update(near)
+        self.assertEqual((b'two', 2), self.gets())
+        self.assertEqual((b'two', 1), self.gets())
 
     def test_a_purge_leaves_a_hint_of_what_is_the_latest_then(self):
         self.put('one')

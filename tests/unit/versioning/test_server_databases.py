@@ -14,7 +14,7 @@ from swift.common.utils import lock_parent_directory
 
 from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.row_data import entry_of, row_of
-from swift_lightsync.versioning.server import databases
+from swift_lightsync.versioning.server import databases, replica, row_table
 from tests.unit.versioning.test_verb_server import HIDDEN, VerbCase
 
 
@@ -130,6 +130,78 @@ class TestKeptDatabases(VerbCase):
             self.kept.close_unused()
         self.assertEqual(0, len(self.kept))
         self.assertEqual(200, self.status())
+
+
+class TestRemembered(VerbCase):
+    """What is read again while nobody has written."""
+
+    def setUp(self):
+        super().setUp()
+        reader = mock.patch.object(replica, '_answered',
+                                   side_effect=replica._answered)
+        self.read = reader.start()
+        self.addCleanup(reader.stop)
+
+    def head(self, obj='foo'):
+        head = self.version(obj, listed=False).head
+        return head and entry_of(head.row).version.id
+
+    def reads(self, *objects):
+        """Ask for heads; return them and how many of them were read."""
+        before = self.read.call_count
+        found = [self.head(obj) for obj in objects]
+        return found, self.read.call_count - before
+
+    def test_the_same_is_read_once(self):
+        entry = self.entry()
+        self.put(entry)
+        self.assertEqual(([entry.version.id] * 3 + [None], 2),
+                         self.reads('foo', 'foo', 'foo', 'bar'))
+
+    def test_what_this_process_writes_is_read(self):
+        for _ in range(3):
+            entry = self.entry()
+            self.put(entry)
+            self.assertEqual(([entry.version.id] * 2, 1),
+                             self.reads('foo', 'foo'))
+
+    def test_what_others_write_is_read(self):
+        self.put(self.entry())
+        self.head()
+        for merge in (True, False):
+            entry = self.entry()
+            row = row_of(entry)
+            broker = self.server._get_container_broker('sda', '0', 'a',
+                                                       HIDDEN)
+            if merge:
+                broker.merge_items([row_table.record_of(row, 0)])
+            else:
+                broker.put_object(row.name, str(row.stamp), 7, 'text/plain',
+                                  row.etag, 0, 0)
+            self.assertEqual(([entry.version.id] * 2, 1),
+                             self.reads('foo', 'foo'))
+
+    def test_what_is_read_while_another_writes_is_not_kept(self):
+        first, second = self.entry(), self.entry()
+        self.put(first)
+        broker = self.server._get_container_broker('sda', '0', 'a', HIDDEN)
+        original = self.read.side_effect
+
+        def read_before_a_write(*args):
+            found = original(*args)
+            broker.merge_items([row_table.record_of(row_of(second), 0)])
+            return found
+        self.read.side_effect = read_before_a_write
+        self.assertEqual(first.version.id, self.head())
+        self.read.side_effect = original
+        self.assertEqual(second.version.id, self.head())
+
+    def test_only_some_are_remembered(self):
+        self.put(self.entry())
+        with mock.patch.object(databases, 'ANSWERS', 2):
+            self.reads('foo', 'a', 'b')
+            self.assertEqual(1, self.reads('foo')[1])
+            self.assertEqual(0, self.reads('b')[1])
 
 
 class TestLocked(unittest.TestCase):

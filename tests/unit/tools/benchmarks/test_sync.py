@@ -57,6 +57,12 @@ class TestDataSet(unittest.TestCase):
             self.assertEqual(2, len(set(devices)))
             self.assertLess(set(devices), set(devices_of(version.name)))
 
+    def test_as_many_change_as_is_asked_for(self):
+        data = DataSet(1, 200, (6144, 10240), NOW, changed=2.5)
+        for kind, changes in (('create', 5), ('delete', 5), ('rewrite', 10)):
+            self.assertEqual(changes, len(data.changes(
+                kind, 's/1', devices_of, DEVICES)))
+
     def test_single_copies_are_new_objects_at_one_device(self):
         for version, devices in self.changes('single'):
             device, = devices

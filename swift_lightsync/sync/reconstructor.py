@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The object reconstructor: Swift's own, without partitions that are equal.
+
+Stock Swift asks three partners for the suffix hashes of each partition in
+each pass. Here each node that has partners is first asked about all of them by
+LightSync's conversations, and stock Swift deals with what is not known to be
+equal: rebuilding, reverting, ssync, statistics and options are Swift's.
+PROTOCOL.md, "Erasure coding".
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from logging import Logger
+from optparse import OptionParser
+from typing import Any, Optional
+
+from swift.common.concurrency import Timeout
+from swift.common.daemon import run_daemon
+from swift.common.storage_policy import StoragePolicy
+from swift.common.utils import dump_recon_cache, parse_options
+from swift.obj.reconstructor import SYNC, ObjectReconstructor
+
+from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.sync_round import full_exchange_due
+from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.partners import (
+    Part,
+    Partners,
+    Place,
+    part_key,
+    partner_key,
+)
+from swift_lightsync.sync.replicator_options import (
+    ReplicatorOptions,
+    StockOptions,
+)
+from swift_lightsync.sync.sync_client import SyncClient
+
+#: What object.recon calls what passes did.
+RECON_KEY = 'object_reconstruction_lightsync'
+
+
+class LightSyncReconstructor(ObjectReconstructor):
+    """
+    Reconstructs fragments as Swift does, but finds what differs by LightSync.
+
+    :param conf: the ``[object-reconstructor]`` section
+    :param logger: a logger, or None for one made from conf
+    :raises OptionError: if an option has a value that is not allowed
+    """
+
+    def __init__(self, conf: Mapping[str, Any],
+                 logger: Optional[Logger] = None) -> None:
+        StockOptions.from_conf(conf)
+        super().__init__(conf, logger=logger)
+        options = ReplicatorOptions.from_conf(conf)
+        self.full_exchange_interval = options.full_exchange_interval
+        self.client = SyncClient(self.conn_timeout, self.http_timeout)
+        self.partners = Partners(self.client, options.sync_batch_partitions,
+                                 self._prints, self.logger)
+        self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
+        #: When the last pass that saw all partitions began, seconds.
+        self._listed = 0.0
+        #: Of each partition the partners that are equal.
+        self._equal: dict[Any, set[Any]] = {}
+
+    def _prints(self, policy: StoragePolicy) -> Fingerprints:
+        if policy not in self._fingerprints:
+            self._fingerprints[policy] = Fingerprints(
+                self._df_router[policy], policy, self.logger)
+        return self._fingerprints[policy]
+
+    def run_once(self, *args: Any, **kwargs: Any) -> None:
+        """Run one pass, which lists all partitions anew."""
+        self._listed = 0.0
+        super().run_once(*args, **kwargs)
+
+    def collect_parts(self, override_devices: Optional[Sequence[str]] = None,
+                      override_partitions: Optional[Sequence[int]] = None
+                      ) -> list[Part]:
+        """Return the partitions of a pass that have something to do.
+
+        They are found as Swift does it; then all of them are compared with
+        their partners, and those that are equal to all are left out.
+        """
+        begin, requests = time.time(), self.client.connections.requests
+        parts: list[Part] = super().collect_parts(
+            override_devices, override_partitions)
+        self._equal, settled = {}, set()
+        try:
+            places = self._listed_anew(self.partners.places(parts), begin)
+            self._equal = self.partners.equal(places)
+            settled = set(filter(None, map(self._settled, places)))
+        except (Exception, Timeout):
+            self.logger.exception('Error in the comparison with partners; '
+                                  'all partitions are looked at')
+        finally:
+            self.client.close()
+        if not override_partitions:
+            self._listed = begin
+        left = [part for part in parts if part_key(
+            part['local_dev'], part['policy'], part['partition']
+        ) not in settled]
+        self._tell(parts, left, begin,
+                   self.client.connections.requests - requests)
+        return left
+
+    def _listed_anew(self, places: Iterable[Place],
+                     now: float) -> list[Place]:
+        """List partitions anew whose turn it is, as stock Swift does.
+
+        :returns: the places, without those that cannot be listed
+        """
+        found: list[Place] = []
+        for place in places:
+            if place.asked and full_exchange_due(
+                    place.partition, self._listed, now,
+                    self.full_exchange_interval):
+                try:
+                    self._get_hashes(place.device['device'], place.partition,
+                                     place.policy, do_listdir=True)
+                except (Exception, Timeout) as err:
+                    # Stock Swift tries, too, and says what is wrong.
+                    self.logger.debug('Unable to list partition %s: %s',
+                                      place.partition, err)
+                    continue
+            found.append(place)
+        return found
+
+    def _settled(self, place: Place) -> Any:
+        """Return the key of a partition for which nothing is left to do."""
+        key = part_key(place.device, place.policy, place.partition)
+        return key if self._equal.get(key) == set(
+            map(partner_key, place.partners)) else None
+
+    def _get_part_jobs(self, local_dev: RingDevice, part_path: str,
+                       partition: int, policy: StoragePolicy
+                       ) -> list[dict[str, Any]]:
+        """Return the jobs of a partition, as Swift makes them.
+
+        Partners that are equal are left out of its SYNC job.
+        """
+        jobs: list[dict[str, Any]] = super()._get_part_jobs(
+            local_dev, part_path, partition, policy)
+        equal = self._equal.get(part_key(local_dev, policy, partition), ())
+        for job in jobs:
+            if job['job_type'] == SYNC:
+                job['sync_to'] = [node for node in job['sync_to']
+                                  if partner_key(node) not in equal]
+        return jobs
+
+    def _tell(self, parts: Sequence[Part], left: Sequence[Part],
+              begin: float, messages: int) -> None:
+        """Count and record what the comparison has spared."""
+        now, spared = time.time(), len(parts) - len(left)
+        self.reconstruction_part_count += spared
+        self.logger.info(
+            'The comparison took %.3f s and %d messages: %d of %d partitions '
+            'were equal to those of all their partners', now - begin,
+            messages, spared, len(parts))
+        total, remaining = (Counter(
+            part['local_dev']['device'] for part in each)
+            for each in (parts, left))
+        for device, count in total.items():
+            self.logger.update_stats('partition.update.count.%s' % device,
+                                     count - remaining[device])
+        dump_recon_cache({RECON_KEY: {device: {
+            'compared': now, 'partitions': count,
+            'equal': count - remaining[device]}
+            for device, count in total.items()}}, self.rcache, self.logger)
+
+
+def main() -> None:
+    """Run ``swift-object-lightsync-ec``: it without a patched Swift."""
+    parser = OptionParser('%prog CONFIG [options]')
+    for flag, name in (('-d', 'devices'), ('-p', 'partitions')):
+        parser.add_option(flag, '--' + name,
+                          help='Reconstruct only the given %s, a '
+                               'comma-separated list. Needs --once.' % name)
+    conf_file, options = parse_options(parser=parser, once=True)
+    run_daemon(LightSyncReconstructor, conf_file,
+               section_name='object-reconstructor', **options)
+
+
+if __name__ == '__main__':
+    main()

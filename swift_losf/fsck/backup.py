@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies an index while its server runs, and puts a copy in its place.
+
+LevelDB appends to its logs and to its manifest, and never changes a table. So
+a copy is the index as it was at one moment if it is made in this order:
+
+1. the logs get another name (a hard link), so that they stay;
+2. the manifest is copied;
+3. the tables that there are get another name.
+
+A log that step 2 misses has no entry before those of the logs that were there.
+A table that step 3 misses was in use at 2, and its want is noticed when the
+copy is opened: then all is done again.
+"""
+
+import contextlib
+import os
+import shutil
+from typing import Iterator, Optional
+
+import plyvel
+
+from swift_lightsync.common.command import UsageError
+from swift_losf.format.header import FormatError
+from swift_losf.format.layout import Layout
+from swift_losf.fsck.entries import require_index
+from swift_losf.index.db import fsync
+from swift_losf.index.index import Index
+from swift_losf.upkeep.lost_index import set_aside
+
+#: how often a copy is begun that the server's own compaction has spoilt
+ATTEMPTS = 20
+_LINKED, _COPIED = '.backup', '.part'
+_RESTORED = '.restored'
+
+
+def back_up(layout: Layout, directory: str) -> int:
+    """Copy an index.
+
+    :param layout: a Layout
+    :param directory: of the copy, which is not there yet
+    :returns: the number of its files
+    :raises UsageError: if there is no index, or no whole one
+    """
+    if os.path.exists(directory):
+        raise UsageError('%s: must not be there yet' % directory)
+    part = directory + _COPIED
+    error: Optional[Exception] = None
+    for _ in range(ATTEMPTS):
+        try:
+            require_index(layout)
+            with _frozen(layout.index) as frozen:
+                shutil.rmtree(part, ignore_errors=True)
+                shutil.copytree(frozen, part)
+            files = _count(part)
+            break
+        except (FileNotFoundError, plyvel.Error, FormatError) as err:
+            error = err
+    else:
+        raise UsageError('%s: %s' % (layout.index, error)) from error
+    _fsync_all(part)
+    os.rename(part, directory)
+    fsync(os.path.dirname(os.path.abspath(directory)))
+    return files
+
+
+@contextlib.contextmanager
+def _frozen(index: str) -> Iterator[str]:
+    """Yield a directory beside an index that has it as it is now."""
+    frozen = index + _LINKED
+    shutil.rmtree(frozen, ignore_errors=True)
+    os.mkdir(frozen)
+
+    def link(extensions: tuple[str, ...]) -> None:
+        for name in sorted(os.listdir(index)):
+            if name.endswith(extensions):
+                os.link(os.path.join(index, name), os.path.join(frozen, name))
+    try:
+        link(('.log',))
+        with open(os.path.join(index, 'CURRENT')) as current:
+            manifest = current.read().strip()
+        for name in (manifest, 'CURRENT'):
+            shutil.copyfile(os.path.join(index, name),
+                            os.path.join(frozen, name))
+        link(('.ldb', '.sst'))
+        yield frozen
+    finally:
+        shutil.rmtree(frozen)
+
+
+def _count(path: str) -> int:
+    with contextlib.closing(Index(path)) as index:
+        if index.db.is_unfinished:
+            raise UsageError('%s: is being made anew: not all is in it yet'
+                             % path)
+        return int(index.statistics().files)
+
+
+def _fsync_all(directory: str) -> None:
+    for name in os.listdir(directory):
+        fsync(os.path.join(directory, name))
+    fsync(directory)
+
+
+def staged(layout: Layout, directory: str) -> str:
+    """Copy a backup to the filesystem of the index.
+
+    :returns: the path of the copy, which put_in_place takes
+    :raises UsageError: if it is no backup
+    """
+    if not os.path.exists(os.path.join(directory, 'CURRENT')):
+        raise UsageError('%s: is no backup of an index' % directory)
+    path = layout.index + _RESTORED
+    shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(directory, path)
+    return path
+
+
+def put_in_place(layout: Layout, path: str) -> None:
+    """Let a copy that was brought up to date be the index."""
+    _fsync_all(path)
+    if os.path.exists(layout.index):
+        set_aside(layout, 'a backup takes its place')
+    os.rename(path, layout.index)
+    fsync(os.path.dirname(layout.index))

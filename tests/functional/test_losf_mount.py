@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""swift-losf-mount on a real mount: what programs see of volumes."""
+
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+from swift.obj import diskfile
+
+from swift_losf.errors import IndexUnavailable
+from swift_losf.index.index import Index
+from swift_losf.index.index_client import IndexClient
+from tests.unit.losf.index_world import (
+    HASH,
+    NAME,
+    OTHER,
+    PARTITION,
+    IndexTest,
+)
+from tests.waiting import wait_for
+
+LONG = os.urandom(3_000_000)
+FRAGMENT = '1700000000.00001#3#d.data'
+#: seconds that a mount or its end may take
+PATIENCE = 120
+
+
+@unittest.skipUnless(os.path.exists('/dev/fuse'), 'there is no /dev/fuse')
+class TestMount(IndexTest):
+
+    def setUp(self):
+        super().setUp()
+        index = Index(self.layout.index)
+        self.put(index, data=b'some data')
+        self.put(index, FRAGMENT, bytes(16), data=LONG)
+        index.close()
+        self.release(1)
+        self.serve()
+        self.mountpoint = self.make_device()
+        self.process = subprocess.Popen(
+            [sys.executable, '-m', 'swift_losf.mount.cli', self.device,
+             self.mountpoint, '--no-mount-check'], stderr=subprocess.PIPE)
+        self.addCleanup(self.process.stderr.close)
+        self.addCleanup(self.end)
+
+    def serve(self):
+        """Leave the index to who mounts."""
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.terminate()
+        try:
+            self.process.wait(PATIENCE)
+        finally:
+            if os.path.ismount(self.mountpoint):
+                subprocess.run(['umount', '--lazy', self.mountpoint])
+
+    def mounted(self):
+        """:returns: the path of the mount, once it is there"""
+        wait_for(lambda: os.path.ismount(self.mountpoint)
+                 or self.process.poll() is not None, 'a mount', PATIENCE)
+        self.assertIsNone(self.process.poll())
+        return self.mountpoint
+
+    def path(self, hash_=HASH, name=NAME):
+        text = hash_.hex()
+        return os.path.join(self.mounted(), 'objects', str(PARTITION),
+                            text[-3:], text, name)
+
+    def test_programs_see_the_tree_of_swift(self):
+        found = sorted(
+            os.path.join(directory, name)
+            for directory, _, names in os.walk(self.mounted())
+            for name in names)
+        self.assertEqual(sorted([
+            self.path(), self.path(bytes(16), FRAGMENT)]), found)
+
+    def test_data_size_time_and_metadata_are_there(self):
+        for path, data, written in (
+                (self.path(), b'some data', 1),
+                (self.path(bytes(16), FRAGMENT), LONG, 2)):
+            with open(path, 'rb') as file:
+                self.assertEqual(data, file.read())
+                self.assertEqual({'name': os.path.basename(path)},
+                                 diskfile.read_metadata(file))
+            found = os.stat(path)
+            self.assertEqual((len(data), written), (
+                found.st_size, found.st_mtime_ns))
+            with open(path, 'rb') as file:
+                file.seek(7)
+                self.assertEqual(data[7:5007], file.read(5000))
+
+    def test_the_room_is_that_of_the_device(self):
+        self.assertEqual(os.statvfs(self.device).f_blocks,
+                         os.statvfs(self.mounted()).f_blocks)
+
+    def test_nothing_can_be_written(self):
+        path = self.path()
+        for change in (lambda: open(path, 'ab'), lambda: os.unlink(path),
+                       lambda: os.mkdir(path + '.d'),
+                       lambda: os.rename(path, path + '.ts'),
+                       lambda: os.setxattr(path, 'user.x', b'')):
+            with self.assertRaises(OSError) as caught:
+                change()
+            self.assertEqual(errno.EROFS, caught.exception.errno)
+
+    def test_what_is_not_there_is_not_there(self):
+        for name in ('other.data', '..x', NAME + '/below'):
+            self.assertFalse(os.path.lexists(self.path(name=name)))
+        with self.assertRaises(OSError) as caught:
+            os.getxattr(self.path(), 'user.other')
+        self.assertEqual(errno.ENODATA, caught.exception.errno)
+
+    def test_it_ends_well_when_it_is_unmounted_or_told_to_end(self):
+        self.mounted()
+        subprocess.run(['umount', self.mountpoint], check=True)
+        self.assertEqual(0, self.process.wait(PATIENCE))
+
+    def test_it_unmounts_when_it_is_told_to_end(self):
+        self.mounted()
+        self.process.send_signal(signal.SIGTERM)
+        self.assertEqual(0, self.process.wait(PATIENCE))
+        self.assertFalse(os.path.ismount(self.mountpoint))
+
+
+class TestMountOfARunningServer(TestMount):
+
+    def serve(self):
+        self.start_process()
+        client = IndexClient(self.layout.socket)
+
+        def answers():
+            with contextlib.suppress(IndexUnavailable):
+                return client.statistics()
+        wait_for(answers, 'an index server', PATIENCE)
+        self.index = client
+
+    def test_what_is_stored_and_removed_meanwhile_is_seen(self):
+        path = self.path(name=OTHER)
+        self.assertFalse(os.path.lexists(path))
+        location = self.write(OTHER, number=3)
+        self.index.register(PARTITION, HASH, OTHER, location, location.offset)
+        wait_for(lambda: os.path.exists(path), 'a new file', PATIENCE)
+        self.index.remove(PARTITION, HASH)
+        wait_for(lambda: not os.path.lexists(os.path.dirname(path)),
+                 'a removed hash', PATIENCE)
