@@ -109,6 +109,10 @@ class Record:
                 if not (brief and may_miss and
                         values[name] == getattr(cls, name, MISSING))}
 
+    def encode(self) -> bytes:
+        """Return the record as the text of JSON."""
+        return json.dumps(self.to_json()).encode('ascii')
+
     @classmethod
     def record_codec(cls) -> Codec:
         """Return how a field of this type is read and written."""

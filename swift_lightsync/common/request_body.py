@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The body of a request that is read as a whole."""
+"""What a request says: numbers, and a body that is read as a whole."""
 
 from typing import Optional
 
@@ -49,3 +49,18 @@ def read_body(request: Request, length: int, timeout: float) -> bytes:
             return body
     except ChunkReadTimeout:
         raise HTTPRequestTimeout(request=request)
+
+
+def number_of(request: Request, name: str, text: str, most: int) -> int:
+    """Return a number that a request says, 0 to most.
+
+    :param name: what it is called
+    :param text: what the request says
+    :raises HTTPException: 400 if the text is no such number
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= 10
+            and int(text) <= most):
+        raise HTTPBadRequest(
+            request=request, body='%s: %.80s, must be a whole number, 0 to %d'
+            % (name, text, most))
+    return int(text)

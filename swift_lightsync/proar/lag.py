@@ -9,21 +9,24 @@ import json
 import os
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Dict, Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 from swift.common.utils import dump_recon_cache
 
 from swift_lightsync.common.nodes import MAX_BYTES
-from swift_lightsync.common.records import Between, Record
-from swift_lightsync.proar.troubles import FILE, Troubles, together
+from swift_lightsync.common.records import Record
+from swift_lightsync.proar.troubles import (
+    FILE,
+    Count,
+    Number,
+    Troubles,
+    together,
+)
 
 KEY = 'object_convergence'
 #: stands for the devices of a node that has none
 NONE = '-'
 PATH = '/recon/proar'
-
-Count = Annotated[int, Between(0, 10 ** 15 - 1)]
-Number = Annotated[float, Between(0, 1e15)]
 
 
 @dataclass(frozen=True)
@@ -118,10 +121,6 @@ class NodeLag(Record):
     devices: Tuple[DeviceLag, ...]
     roles: Tuple[DeviceStanding, ...] = ()
     troubles: Dict[str, Troubles] = field(default_factory=dict)
-
-    def encode(self):
-        """Return the bytes of the answer."""
-        return json.dumps(self.to_json()).encode('ascii')
 
 
 def recorded(devices, updated, roles=MappingProxyType({})):

@@ -14,10 +14,9 @@ from swift.common.utils import Timestamp, hash_path
 from swift.obj.diskfile import get_data_dir
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.converger.carrying import carry_along
 from swift_lightsync.proar.converger.followed_log import FollowedLog
+from swift_lightsync.proar.core.follower import Mark
 from swift_lightsync.proar.core.oplog import OVER, State
-from swift_lightsync.proar.core.pushes import Mark
 from swift_lightsync.proar.log import segment, segment_source, segment_writer
 from swift_lightsync.proar.log.segment import logs_path
 from swift_lightsync.proar.names import SLOT_HEADER
@@ -114,9 +113,8 @@ class Server:
                     for number in log.numbers()}
             number = min(log.read_numbers(), default=0)
             if len(read) > 1 and number not in log.written():
-                carry_along(self.path, log, [
-                    each for each in read[number] if each.state not in OVER],
-                    number, CapturingLogger())
+                log.carry(number, [each for each in read[number]
+                                   if each.state not in OVER])
         finally:
             log.close()
 

@@ -17,7 +17,6 @@ from swift.common.concurrency import (
     tpool,
 )
 
-from swift_lightsync.proar.converger.carrying import carry_along
 from swift_lightsync.proar.converger.followed_log import FollowedLog
 from swift_lightsync.proar.converger.followed_policy import FollowedPolicy
 from swift_lightsync.proar.converger.log_watch import CONTENT, NAMES
@@ -256,9 +255,8 @@ class FollowedDevice:
                 self._carry(number)
 
     def _carry(self, number):
-        """Write the few open entries of a segment anew, and remove it."""
-        if tpool.execute(carry_along, self.path, self.log,
-                         self._open_in(number), number, self.logger):
+        """Carry the few open entries of a segment along."""
+        if tpool.execute(self.log.carry, number, self._open_in(number)):
             self._forget(number)
 
     def _tell_of_cut(self, entries):

@@ -11,13 +11,14 @@ from swift_lightsync.proar.core.oplog import (
     State,
     place_of,
 )
+from swift_lightsync.proar.log.device_log import DeviceLog
+from swift_lightsync.proar.log.holdings import CUT, DAMAGED, set_aside
 from swift_lightsync.proar.log.segment import (
     numbers,
     open_segment,
     segment_path,
 )
 from swift_lightsync.proar.log.segment_source import HEADROOM
-from swift_lightsync.proar.log.set_aside import CUT, DAMAGED, set_aside
 
 
 class FollowedLog:
@@ -161,6 +162,26 @@ class FollowedLog:
         os.unlink(self._segments[number].path)
         self._drop(number)
         return True
+
+    def carry(self, number, entries):
+        """Write open entries of a segment anew, and remove it, likewise.
+
+        They are durable before it is removed. A crash between the two leaves
+        both: an entry that is pushed twice changes nothing.
+
+        :raises OSError: if they cannot be written; the segment stays
+        """
+        writer = DeviceLog(os.path.dirname(self.directory), self.logger)
+        try:
+            intents = [writer.begin(replace(entry, eversion=0))
+                       for entry in entries]
+            for intent in intents:
+                intent.begin_sync()
+            for intent in intents:
+                intent.sync()
+        finally:
+            writer.close()
+        return self.remove(number)
 
     def cut(self, number):
         """Set a segment aside, though devices lack what it names, likewise.

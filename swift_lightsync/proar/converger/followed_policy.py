@@ -16,11 +16,10 @@ from swift_lightsync.proar.converger.object_state import (
     Source,
     UnreadableError,
 )
-from swift_lightsync.proar.converger.result import Outcome, Result
-from swift_lightsync.proar.core.follower import Follower
+from swift_lightsync.proar.converger.pusher import Outcome, Result
+from swift_lightsync.proar.core.follower import Follower, Mark
 from swift_lightsync.proar.core.oplog import Op, State
 from swift_lightsync.proar.core.push_message import MAX_BODY, batch_of
-from swift_lightsync.proar.core.pushes import Mark
 from swift_lightsync.proar.lag import DeviceLag
 from swift_lightsync.proar.vouching.places import version_of
 
@@ -289,4 +288,4 @@ class FollowedPolicy:
 
 def _weight(sent):
     """Return how many bytes a SentObject takes, or the lack of one."""
-    return 1000 + (len(sent.encode()) if sent else 0)
+    return 1000 + (len(sent.encoded) if sent else 0)

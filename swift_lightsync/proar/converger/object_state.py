@@ -23,8 +23,9 @@ from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import Timestamp
 from swift.obj.diskfile import DiskFileManager, get_async_dir
 
+from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar.core.push_message import SentChange, SentObject
-from swift_lightsync.proar.core.row import Row, RowError
+from swift_lightsync.proar.core.row import Row
 from swift_lightsync.proar.replaced_files import ATTEMPTS, tell_replaced
 
 #: of a data file; a request carries them elsewhere
@@ -171,10 +172,10 @@ class Source:
             if not kept:
                 return SentObject(partition, '', ())
             with open(os.path.join(directory, kept), 'rb') as file:
-                row = Row.of(pickle.load(file))  # nosec: B301
+                row = Row.from_json(pickle.load(file))  # nosec: B301
         except FileNotFoundError:
             return SentObject(partition, '', ())
-        except (OSError, RowError, pickle.PickleError, EOFError) as err:
+        except (OSError, RecordError, pickle.PickleError, EOFError) as err:
             raise UnreadableError('%s: %s' % (type(err).__name__, err))
         body = row.encode()
         return None if len(body) > most else SentObject(

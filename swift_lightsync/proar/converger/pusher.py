@@ -7,6 +7,7 @@ device, and each answer tells the outcome. PROTOCOL.md, "Convergence".
 
 import os
 from dataclasses import dataclass
+from enum import Enum
 from typing import Callable
 from urllib.parse import quote
 
@@ -14,22 +15,80 @@ from swift.common.bufferedhttp import BufferedHTTPConnection
 from swift.common.concurrency import Timeout, green_http_client
 from swift.common.exceptions import ConnectionTimeout, MessageTimeout
 from swift.common.http import (
+    HTTP_CONFLICT,
     HTTP_CONTINUE,
     HTTP_METHOD_NOT_ALLOWED,
     HTTP_NOT_FOUND,
     HTTP_OK,
+    HTTP_UNPROCESSABLE_ENTITY,
+    is_server_error,
+    is_success,
 )
 from swift.common.utils import Timestamp
 
+from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar.converger.object_state import UnreadableError
-from swift_lightsync.proar.converger.result import Outcome, Result, judge
-from swift_lightsync.proar.core.push_message import PushError, decode_answers
+from swift_lightsync.proar.core.push_message import decode_answers
 
 #: of a peer that does not know the verb
 NO_VERB = HTTP_NOT_FOUND, HTTP_METHOD_NOT_ALLOWED
 #: A body of so many bytes is sent only if the peer asks for it.
 EXPECT_FROM = 65536
 USER_AGENT = 'object-converger'
+
+
+class Outcome(Enum):
+    """The outcome of a push."""
+    APPLIED = 'applied'
+    #: The peer has as new a version, or a newer one.
+    NEWER = 'newer'
+    #: There is no object here any more.
+    GONE = 'gone'
+    #: This object could not be pushed; others may be.
+    FAILED = 'failed'
+    #: ... since its body is not what its ETag says.
+    DAMAGED = 'damaged'
+    #: The peer takes nothing now.
+    UNAVAILABLE = 'unavailable'
+
+
+_REFUSALS = {HTTP_UNPROCESSABLE_ENTITY: Outcome.DAMAGED}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a push has come to.
+
+    :param outcome: the kind
+    :param reason: why it failed, '' if it did not
+    """
+    outcome: Outcome
+    reason: str = ''
+
+    @property
+    def is_applied(self):
+        """Whether the peer needs no more."""
+        return self.outcome in (Outcome.APPLIED, Outcome.NEWER, Outcome.GONE)
+
+
+def judge(method, answer, is_newer):
+    """Return the Result that an answer means.
+
+    :param is_newer: whether the peer has said that it has a newer object or
+        tombstone
+    """
+    if is_success(answer.status):
+        return Result(Outcome.APPLIED)
+    if answer.status == HTTP_CONFLICT:
+        return Result(Outcome.NEWER)
+    if answer.status == HTTP_NOT_FOUND and method == 'DELETE':
+        # A tombstone, where no object was.
+        return Result(Outcome.APPLIED)
+    if answer.status == HTTP_NOT_FOUND and method == 'POST' and is_newer:
+        return Result(Outcome.NEWER)
+    outcome = Outcome.UNAVAILABLE if is_server_error(answer.status) else \
+        _REFUSALS.get(answer.status, Outcome.FAILED)
+    return Result(outcome, '%s: %s' % (method, answer.reason))
 
 
 @dataclass(frozen=True)
@@ -137,7 +196,7 @@ class Pusher:
 
     def _send_many(self, objects, headers):
         self.options.throttle_objects(len(objects))
-        body = b''.join(each.encode() for each in objects)
+        body = b''.join(each.encoded for each in objects)
         answer = self._request('PROAR', '/%s/push' % self.node['device'], {
             **headers, 'Content-Length': str(len(body))}, len(body),
             lambda: [body])
@@ -147,7 +206,7 @@ class Pusher:
             return Result(Outcome.UNAVAILABLE, 'PROAR: ' + answer.reason)
         try:
             answers = decode_answers(answer.body, len(objects))
-        except PushError as err:
+        except RecordError as err:
             return Result(Outcome.UNAVAILABLE, 'PROAR: %s' % err)
         return [_judged(each, found)
                 for each, found in zip(objects, answers)]

@@ -17,6 +17,7 @@ from typing import (
     List,
     Optional,
     Set,
+    Tuple,
 )
 
 from swift_lightsync.proar.core.epochs import is_newer
@@ -27,7 +28,43 @@ from swift_lightsync.proar.core.oplog import (
     State,
     place_of,
 )
-from swift_lightsync.proar.core.pushes import Key, Mark, Push
+
+#: path hash, and whether it is about container updates
+Key = Tuple[bytes, bool]
+
+
+@dataclass(frozen=True)
+class Push:
+    """An object whose present state a peer needs.
+
+    :param path_hash: of the object, 16 bytes
+    :param eversions: of the entries that this state answers for
+    :param logged: when the oldest of them was, Unix time in microseconds
+    :param is_row: whether the peer needs the container updates of the object,
+        not the object
+    """
+    path_hash: bytes
+    eversions: Tuple[int, ...]
+    logged: int
+    is_row: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What the pushes of the same thing have in common."""
+        return self.path_hash, self.is_row
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is to be noted in the log.
+
+    :param eversion: of an entry
+    :param state: that it has now
+    :param holders: ids of the other devices that hold it
+    """
+    eversion: int
+    state: State
+    holders: FrozenSet[int]
 
 
 def _key(entry: Entry) -> Key:

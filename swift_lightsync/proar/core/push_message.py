@@ -8,7 +8,26 @@ import json
 import struct
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
+from typing import (
+    Annotated,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Literal,
+    NamedTuple,
+    Sequence,
+    Tuple,
+    get_args,
+)
+
+from swift_lightsync.common.records import (
+    Between,
+    Length,
+    RecordError,
+    load_json,
+    read_value,
+)
 
 #: of one object's bodies
 MAX_BODY = 64 << 10
@@ -17,17 +36,19 @@ MAX_HEAD = 256 << 10
 MAX_OBJECTS = 1000
 #: of a message
 MAX_BYTES = 8 << 20
-METHODS = ('PUT', 'POST', 'DELETE', 'ROW')
+_Method = Literal['PUT', 'POST', 'DELETE', 'ROW']
+METHODS = get_args(_Method)
 
 _LENGTHS = struct.Struct('<LL')
+_Number = Annotated[int, Between(0, (1 << 32) - 1)]
+#: what stands in JSON of an object, and of the answers to objects
+_Head = Tuple[_Number, str, Tuple[Tuple[_Method, Dict[str, str], _Number],
+                                  ...]]
+_Answers = Tuple[Annotated[Tuple[Tuple[_Number, str, str], ...],
+                           Length(1 << 32, 1)], ...]
 
 
-class PushError(ValueError):
-    """Bytes that are no push, or no answer to one."""
-
-
-@dataclass(frozen=True)
-class SentChange:
+class SentChange(NamedTuple):
     """A request that makes one file of an object.
 
     :param method: one of METHODS
@@ -53,33 +74,26 @@ class SentObject:
     changes: Tuple[SentChange, ...]
     body: bytes = b''
 
-    def encode(self) -> bytes:
-        """Return the bytes of the object in a message."""
-        return self._encoded
-
     @cached_property
-    def _encoded(self) -> bytes:
-        head = json.dumps([self.partition, self.path, [
-            [change.method, change.headers, change.length]
-            for change in self.changes]]).encode('ascii')
+    def encoded(self) -> bytes:
+        """The bytes of the object in a message."""
+        head = json.dumps([self.partition, self.path, self.changes]
+                          ).encode('ascii')
         return _LENGTHS.pack(len(head), len(self.body)) + head + self.body
 
     @classmethod
     def decode(cls, head: bytes, body: bytes) -> 'SentObject':
         """Read an object.
 
-        :raises PushError: if it is none
+        :raises RecordError: if it is none
         """
-        try:
-            partition, path, changes = json.loads(head)
-            found = cls(_int(partition), _text(path), tuple(
-                SentChange(_method(method), _headers(headers), _int(length))
-                for method, headers, length in changes), body)
-        except (ValueError, TypeError, RecursionError) as err:
-            raise PushError('object: %s' % str(err)[:200])
+        partition, path, changes = read_value(
+            _Head, load_json(head, MAX_HEAD, 'object'), 'object')
+        found = cls(partition, path, tuple(
+            SentChange(*change) for change in changes), body)
         if not found.changes or len(body) != sum(
                 change.length for change in found.changes):
-            raise PushError('object: %d changes with %d bytes of bodies' % (
+            raise RecordError('object: %d changes with %d bytes of bodies' % (
                 len(found.changes), len(body)))
         return found
 
@@ -91,7 +105,7 @@ def batch_of(objects: Sequence[SentObject]) -> int:
     """
     size = 0
     for count, each in enumerate(objects):
-        size += len(each.encode())
+        size += len(each.encoded)
         if count == MAX_OBJECTS or size > MAX_BYTES:
             return max(1, count)
     return len(objects)
@@ -101,7 +115,7 @@ def decode_push(data: bytes) -> List[SentObject]:
     """Read a message.
 
     :param data: at most MAX_BYTES
-    :raises PushError: if it is none
+    :raises RecordError: if it is none
     """
     return list(_objects(data))
 
@@ -111,26 +125,25 @@ def _objects(data: bytes) -> Iterator[SentObject]:
     while place < len(data):
         count += 1
         if count > MAX_OBJECTS:
-            raise PushError('more than %d objects' % MAX_OBJECTS)
+            raise RecordError('more than %d objects' % MAX_OBJECTS)
         if len(data) - place < _LENGTHS.size:
-            raise PushError('it ends within an object')
+            raise RecordError('it ends within an object')
         head, body = _LENGTHS.unpack_from(data, place)
         for name, length, most in (('head', head, MAX_HEAD),
                                    ('body', body, MAX_BODY)):
             if length > most:
-                raise PushError('%s: %d bytes, at most %d are allowed' % (
+                raise RecordError('%s: %d bytes, at most %d are allowed' % (
                     name, length, most))
         place += _LENGTHS.size
         end = place + head + body
         if end > len(data):
-            raise PushError('it ends within an object')
+            raise RecordError('it ends within an object')
         yield SentObject.decode(data[place:place + head],
                                 data[place + head:end])
         place = end
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """The answer to one change.
 
     :param status: of HTTP
@@ -147,49 +160,17 @@ def encode_answers(answers: Iterable[Iterable[Answer]]) -> bytes:
 
     :param answers: of each object the Answers to the changes that were tried
     """
-    return json.dumps([[[each.status, each.timestamp, each.reason]
-                        for each in found] for found in answers]).encode()
+    return json.dumps([list(found) for found in answers]).encode()
 
 
 def decode_answers(data: bytes, count: int) -> List[List[Answer]]:
     """Read the answer to a push.
 
     :param count: of objects that were pushed
-    :raises PushError: if it is none
+    :raises RecordError: if it is none
     """
-    try:
-        found = [[Answer(_int(status), _text(timestamp), _text(reason))
-                  for status, timestamp, reason in answers]
-                 for answers in json.loads(data)]
-    except (ValueError, TypeError, RecursionError) as err:
-        raise PushError('answer: %s' % str(err)[:200])
-    if len(found) != count or not all(found):
-        raise PushError('answer: %d objects, not %d' % (len(found), count))
-    return found
-
-
-def _int(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 32:
-        raise ValueError('%.80r is no whole number below 2^32' % (value,))
-    return int(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError('%.80r is no text' % (value,))
-    return value
-
-
-def _method(value: Any) -> str:
-    if value not in METHODS:
-        raise ValueError('method %.80r, must be one of %s' % (
-            value, ', '.join(METHODS)))
-    return str(value)
-
-
-def _headers(value: Any) -> Dict[str, str]:
-    if not isinstance(value, dict):
-        raise ValueError('%.80r is no object' % (value,))
-    for text in value.values():
-        _text(text)
-    return value
+    found = read_value(_Answers, load_json(data, MAX_BYTES, 'answer'),
+                       'answer')
+    if len(found) != count:
+        raise RecordError('answer: %d objects, not %d' % (len(found), count))
+    return [[Answer(*each) for each in answers] for answers in found]

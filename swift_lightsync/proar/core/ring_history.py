@@ -19,7 +19,7 @@ from typing import (
 )
 
 from swift_lightsync.common.records import Between, Length, Record
-from swift_lightsync.proar.core import role_ring
+from swift_lightsync.proar.core.role_ring import Rows
 
 #: Devices of one object, and rings, that a header may name.
 MOST_NODES = 32
@@ -58,7 +58,7 @@ class OtherRoles(Record):
     rings: Annotated[Dict[int, Annotated[
         tuple[RoleNode, ...], Length(MOST_NODES)]], Length(MOST_RINGS)]
 
-    def encode(self) -> str:
+    def header(self) -> str:
         """Return the value of a header."""
         return json.dumps(self.to_json(), separators=(',', ':'))
 
@@ -87,15 +87,11 @@ class Epoch:
 
     def roles(self, path_hash: bytes) -> List[Mapping[str, Any]]:
         """Return the devices of an object, the primary role first."""
-        partition = self.partition(path_hash)
-        ids = [row[partition] for row in self.rows if partition < len(row)]
-        found = [self.devices[each] for each in ids]
-        rows = role_ring.primary_rows(
-            [device['region'] if device else -1 for device in found],
-            self.regions)
+        rows = Rows.of(self.rows, self.devices, self.regions,
+                       self.partition(path_hash))
         return [device for device in map(
-            self.devices.__getitem__, role_ring.roles(
-                ids, role_ring.slot_in(path_hash, rows), rows)) if device]
+            self.devices.__getitem__, rows.roles(rows.slot(path_hash)))
+            if device]
 
     def role_nodes(self, path_hash: bytes) -> 'tuple[RoleNode, ...]':
         """Return the same as records."""
@@ -111,6 +107,13 @@ class RingHistory:
     def __init__(self) -> None:
         self._now: Dict[int, Epoch] = {}
         self._before: Dict[int, Epoch] = {}
+
+    def is_known(self, policy: int, version: int) -> bool:
+        """Return whether a policy's ring of now was seen before.
+
+        :param version: the number of its epoch
+        """
+        return policy in self._now and self._now[policy].version == version
 
     def epochs(self, policy: int, now: Epoch) -> List[Epoch]:
         """Return the ring of a policy, and the one before if it has changed.

@@ -5,7 +5,18 @@ PROTOCOL.md, "The primary role hash ring"; PROAR §IV-A, Algorithm 1.
 """
 
 import struct
-from typing import Collection, List, Sequence, TypeVar
+from dataclasses import dataclass
+from typing import (
+    Any,
+    Collection,
+    FrozenSet,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 #: the ultimate value of 32 bits
 ULTIMATE = 0xffffffff
@@ -45,29 +56,6 @@ def slot_of(path_hash: bytes, slots: int) -> int:
     return min(point // unit(slots), slots - 1)
 
 
-def primary_rows(row_regions: Sequence[int],
-                 regions: Collection[int] = ()) -> List[int]:
-    """Return the rows of a partition that may be slots.
-
-    :param row_regions: the region of each row's device
-    :param regions: in which primary roles live; none: in all
-    :returns: the rows in these regions; all rows, if none is
-    """
-    found = [row for row, region in enumerate(row_regions)
-             if region in regions]
-    return found or list(range(len(row_regions)))
-
-
-def slot_in(path_hash: bytes, rows: Sequence[int]) -> int:
-    """Return the slot that is an object's primary role, one of some rows.
-
-    :param path_hash: the object's, 16 bytes
-    :param rows: those that may be
-    :raises ValueError: if there is none
-    """
-    return rows[slot_of(path_hash, len(rows))]
-
-
 def roles(devices: Sequence[_Device], slot: int,
           first: Collection[int] = ()) -> List[_Device]:
     """
@@ -82,3 +70,43 @@ def roles(devices: Sequence[_Device], slot: int,
     rows = [*range(slot, len(devices)), *range(slot)]
     rows.sort(key=lambda row: row not in first)
     return list(dict.fromkeys(devices[row] for row in rows))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The devices of a partition.
+
+    :param ids: the device id of each row
+    :param primary: the rows that may be slots: those whose devices are in the
+        regions of primary roles, if there are any, or all
+    """
+    ids: Tuple[int, ...]
+    primary: Tuple[int, ...]
+
+    @classmethod
+    def of(cls, table: Sequence[Sequence[int]],
+           devices: Sequence[Optional[Mapping[str, Any]]],
+           regions: Collection[int], partition: int) -> 'Rows':
+        """Return the Rows of a partition; without ids if it has none.
+
+        :param table: for each row the device id of each partition
+        :param devices: by their ids
+        :param regions: in which primary roles live; none: in all
+        """
+        ids = tuple(row[partition] for row in table if partition < len(row))
+        found = [row for row, device in enumerate(map(
+            devices.__getitem__, ids)) if device
+            and device['region'] in regions]
+        return cls(ids, tuple(found or range(len(ids))))
+
+    def slot(self, path_hash: bytes) -> int:
+        """Return the slot of an object."""
+        return self.primary[slot_of(path_hash, len(self.primary))]
+
+    def roles(self, slot: int) -> List[int]:
+        """Return the ids of an object's devices, the primary role first."""
+        return roles(self.ids, slot, self.primary)
+
+    def others(self, device: int) -> FrozenSet[int]:
+        """Return the ids of the other devices."""
+        return frozenset(self.ids) - {device}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a primary role may answer alone. PROTOCOL.md, "Vouching"."""
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import (
     Annotated,
@@ -59,10 +58,6 @@ class Standing(Record):
     round: Time = 0
     told: Dict[int, Told] = field(default_factory=dict)
     since: Annotated[float, Between(0, 1e15)] = 0.0
-
-    def encode(self) -> bytes:
-        """Return the bytes of a file that has it."""
-        return json.dumps(self.to_json()).encode('ascii')
 
     def after(self, began: int, answers: Mapping[int, Told],
               is_of_all: bool = True) -> 'Standing':

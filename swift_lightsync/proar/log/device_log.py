@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Dict, Optional, Tuple
 
-from swift_lightsync.proar.core.oplog import FormatError
-from swift_lightsync.proar.core.states import exposed
+from swift_lightsync.proar.core.oplog import FormatError, exposed
+from swift_lightsync.proar.log.intent import Intent
 from swift_lightsync.proar.log.segment import (
     logs_path,
     numbers,
@@ -70,7 +70,7 @@ class DeviceLog:
         """
         self._writer.make_ready()
         self._begun += 1
-        return self._writer.intent(entry)
+        return Intent(self._writer, entry)
 
     def close(self):
         """Write what is to be written, and leave the segments to others."""

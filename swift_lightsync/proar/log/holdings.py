@@ -3,22 +3,29 @@
 
 It is asked before a device vouches for a primary role: what is not told here
 may be missed by a reader. So an operation counts from its intent on, and what
-cannot be read is an error. PROTOCOL.md, "Vouching".
+cannot be read is an error. As long as there is a segment that was set aside,
+the device vouches for nobody. PROTOCOL.md, "Vouching" and "The log".
 """
 
 import os
 from contextlib import suppress
 from typing import List, Optional
 
-from swift_lightsync.proar.core.oplog import Entry, FormatError, Op
+from swift_lightsync.proar.core.oplog import Entry, FormatError, Op, position
 from swift_lightsync.proar.core.remembered import NEWEST, LogPosition
-from swift_lightsync.proar.core.states import position
 from swift_lightsync.proar.log.segment import (
+    LOG_SUFFIX,
     logs_path,
     numbers,
     open_segment,
     segment_path,
 )
+
+#: Its header is damaged; it stays until an operator removes it.
+DAMAGED = '.damaged'
+#: The log was too long; it stays until the object-replicator has brought
+#: others what it names.
+CUT = '.cut'
 
 
 def held_entries(device_path: str, policy: int,
@@ -74,3 +81,33 @@ def log_position(device_path: str) -> Optional[LogPosition]:
                     identity = segment.header.identity
                     found.append((number, *position(segment.content())))
     return LogPosition(identity.hex(), tuple(found)) if found else None
+
+
+def set_aside(directory, reason):
+    """Return the paths of the segments of a log that were set aside.
+
+    :param reason: DAMAGED or CUT
+    :raises OSError: if it cannot be told
+    """
+    try:
+        return [os.path.join(directory, name) for name in os.listdir(directory)
+                if name.endswith(LOG_SUFFIX + reason)]
+    except FileNotFoundError:
+        return []
+
+
+def tells_all(device_path, has_replicated):
+    """Return whether a log tells all that other devices may lack.
+
+    :param device_path: of the device
+    :param has_replicated: returns whether the object-replicator has ended a
+        pass without a failure that began after a Unix time
+    :raises OSError: if it cannot be told
+    """
+    directory = logs_path(device_path)
+    for path in set_aside(directory, CUT):
+        with suppress(FileNotFoundError):
+            if not has_replicated(os.stat(path).st_mtime):
+                return False
+            os.unlink(path)
+    return not set_aside(directory, DAMAGED)

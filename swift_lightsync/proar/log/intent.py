@@ -37,11 +37,6 @@ class Intent:
         """The place of its record in the log, once that is written."""
         return self.segment.eversion(self.index)
 
-    @property
-    def is_over(self):
-        """Whether :meth:`sync` need not wait."""
-        return not self._written.locked()
-
     def begin_sync(self):
         """Have the record written and synced, and do not wait for it."""
         if not self._is_begun:

@@ -26,9 +26,8 @@ from swift_lightsync.proar.core.oplog import (
     Header,
     encode_holders,
     eversion_of,
-    state_of,
+    not_over,
 )
-from swift_lightsync.proar.core.states import not_over
 
 LOG_SUFFIX = '.log'
 #: read at once behind what is known of a segment, in bytes
@@ -125,11 +124,6 @@ class Segment:
         (_, entry), = self._decoded(os.pread(
             self.file.fileno(), RECORD, RECORD * index), index) or [(0, None)]
         return entry
-
-    def state(self, index):
-        """Return the State of a record."""
-        return state_of(ord(os.pread(
-            self.file.fileno(), 1, RECORD * index + STATE_OFFSET)))
 
     # Writing
 

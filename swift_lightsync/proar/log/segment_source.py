@@ -9,13 +9,13 @@ import os
 from contextlib import suppress
 
 from swift_lightsync.proar.core.oplog import CAPACITY, FormatError, State
+from swift_lightsync.proar.log.holdings import DAMAGED
 from swift_lightsync.proar.log.segment import (
     make_segment,
     numbers,
     open_segment,
     segment_path,
 )
-from swift_lightsync.proar.log.set_aside import DAMAGED
 
 #: A segment with less room for records is not taken.
 HEADROOM = 1024

@@ -103,10 +103,6 @@ class SegmentWriter:
             pass
         return False
 
-    def intent(self, entry):
-        """Return the Intent of an Entry. REQUIRES: it is ready."""
-        return Intent(self, entry)
-
     def add(self, intent):
         """Write and sync an intent, soon."""
         with self._condition:

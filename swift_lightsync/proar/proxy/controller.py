@@ -5,7 +5,7 @@ The first attempt that decides it answers. PROTOCOL.md.
 """
 
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from swift.common.concurrency import sleep
 from swift.common.http import HTTP_NOT_FOUND, is_success
@@ -34,6 +34,13 @@ from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
 PAUSES = 0.3, 0.6, 1.2
 
 
+@lru_cache(maxsize=None)
+def _allowed_methods():
+    return frozenset(
+        name for name in dir(PrimaryRoleController) if getattr(getattr(
+            PrimaryRoleController, name), 'publicly_accessible', False))
+
+
 class PrimaryRoleController(ReplicatedObjectController):
     """The object controller of a storage policy with primary-role writes.
 
@@ -49,6 +56,11 @@ class PrimaryRoleController(ReplicatedObjectController):
         self._options = options
         self._path = path
 
+    @property
+    def allowed_methods(self):
+        """The verbs of clients, for which Swift looks through each object."""
+        return _allowed_methods()
+
     @cached_property
     def _roles(self):
         return Roles.of(self.app.get_object_ring(self._policy.idx),
@@ -60,12 +72,12 @@ class PrimaryRoleController(ReplicatedObjectController):
         return OtherRings(self._roles)
 
     @property
-    def _lone(self):
-        """The ids of roles that may have taken a write alone."""
+    def _backups(self):
+        """The ids of roles that may have taken a write, and nobody else."""
+        copies = self._options.min_sync_copies
         return frozenset(
-            node['id'] for node in self._roles.nodes[1:2]
-            if self._options.on_primary_failure is OnPrimaryFailure.BACKUP
-            and self._options.min_sync_copies < 2)
+            node['id'] for node in self._roles.nodes[1:1 + copies]
+            if self._options.on_primary_failure is OnPrimaryFailure.BACKUP)
 
     def _attempt(self, cls, *args):
         attempt = cls(*args, **self._path)
@@ -84,7 +96,7 @@ class PrimaryRoleController(ReplicatedObjectController):
                     else self._roles.nodes[0]
         try:
             return self._read(NewestRead, req, self._rings, without,
-                              self._lone)
+                              self._backups)
         except Undecided as undecided:
             answer = answer or undecided.answer
         return answer or self._unavailable(req)

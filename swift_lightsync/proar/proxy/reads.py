@@ -111,14 +111,15 @@ class NewestRead(Read):
 
     :param rings: OtherRings, whose devices are asked, too
     :param without: the node that does not answer, or None
-    :param lone: ids of roles that may have taken a write alone
+    :param backups: ids of roles that may have taken a write, and nobody else
     """
 
-    def __init__(self, app, roles, rings, without, lone=frozenset(), **path):
+    def __init__(self, app, roles, rings, without, backups=frozenset(),
+                 **path):
         super().__init__(app, roles, **path)
         self._rings = rings
         self._without = without
-        self._lone = lone
+        self._backups = set(map(str, backups))
 
     def generate_request_headers(self, *args, **kwargs):
         headers = super().generate_request_headers(*args, **kwargs)
@@ -150,8 +151,8 @@ class NewestRead(Read):
                 or self._rings.nodes:
             return False
         ids = set(filter(None, doubters.split(',')))
-        return len(ids) < quorum_size(len(self._roles.nodes)) \
-            and ids.isdisjoint(map(str, self._lone))
+        return len(ids) < quorum_size(len(self._roles.nodes)) and not (
+            self._backups and self._backups <= ids)
 
     def _ask_all(self, req, nodes, partition):
         """Ask devices, and those that they name, what they have.

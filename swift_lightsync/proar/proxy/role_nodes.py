@@ -15,7 +15,7 @@ from swift.common.utils import hash_path
 from swift.proxy.controllers.base import NodeIter
 
 from swift_lightsync.proar.names import RING_HEADER, SLOT_HEADER
-from swift_lightsync.proar.vouching.places import Rows, version_of
+from swift_lightsync.proar.vouching.places import rows_of, version_of
 
 
 class RoleRing:
@@ -78,7 +78,7 @@ class Roles:
         """
         partition = ring.get_part(account, container, obj)
         devices = ring.devs
-        rows = Rows.of(ring, policy, partition)
+        rows = rows_of(ring, policy, partition)
         slot = rows.slot(hash_path(account, container, obj, raw_digest=True))
         return cls(ring, partition, version_of(ring, policy), slot, tuple(
             dict(devices[each], index=index)

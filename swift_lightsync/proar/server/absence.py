@@ -8,10 +8,11 @@ import time
 from math import ceil
 
 from swift.common.concurrency import sleep
+from swift.common.http import HTTP_NOT_FOUND
 from swift.common.utils import get_partition_for_hash, quorum_size
 from swift.obj.diskfile import BaseDiskFileManager, get_data_dir
 
-from swift_lightsync.proar.vouching.places import Rows, version_of
+from swift_lightsync.proar.vouching.places import rows_of, version_of
 
 #: How often it is looked whether a round of questions is over, within what
 #: part of the time for which an answer counts, and how many seconds at most
@@ -55,10 +56,16 @@ def doubters(manager, device_path, policy, ring, path_hash, standings,
     return found
 
 
+def is_unheard_of(response):
+    """Return whether an answer is a 404 without a tombstone."""
+    return response.status_int == HTTP_NOT_FOUND and \
+        'X-Backend-Timestamp' not in response.headers
+
+
 def _place(ring, policy, path_hash, standing):
     """Return the place of an object, if a device is its primary role."""
     partition = get_partition_for_hash(path_hash.hex(), ring.part_power)
-    rows = Rows.of(ring, policy, partition)
+    rows = rows_of(ring, policy, partition)
     slot = rows.slot(path_hash)
     return (partition, slot) if rows.ids[slot] == standing.device \
         and standing.ring == version_of(ring, policy) else None

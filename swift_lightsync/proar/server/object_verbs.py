@@ -25,6 +25,7 @@ from swift.common.swob import (
 )
 from swift.common.utils import config_true_value, hash_path, public
 
+from swift_lightsync.common.request_body import number_of
 from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
@@ -48,7 +49,7 @@ from swift_lightsync.proar.server.row_updates import (
     Logged,
     RowUpdates,
 )
-from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs, number
+from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs
 from swift_lightsync.proar.server.write_through import WriteThrough
 from swift_lightsync.proar.vouching.fence import Fence
 from swift_lightsync.proar.vouching.places import version_of
@@ -140,7 +141,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         path = self._diskfile_router[policy].construct_dev_path(device)
         log = self._log(os.getpid(), path)
         ring = self._ring(policy)
-        entry = replace(_entry(request, policy, number(
+        entry = replace(_entry(request, policy, number_of(
             request, 'partition', partition, self._last_partition(policy)),
             hash_path(account, container, obj, raw_digest=True)),
             ring_version=version_of(ring, policy) if ring else 0)
@@ -253,7 +254,7 @@ def _entry(request, policy, partition, path_hash):
     timestamp = valid_timestamp(request)
     return Entry(
         OPS[request.method],
-        number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+        number_of(request, SLOT_HEADER, request.headers[SLOT_HEADER],
                NO_SLOT - 1),
         int(policy), partition, path_hash, timestamp.raw, timestamp.offset,
         int(time.time() * 1e6))

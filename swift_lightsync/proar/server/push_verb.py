@@ -40,15 +40,16 @@ from swift.obj.server import get_obj_name_and_placement
 
 from swift_lightsync.common.admission import Admission, NotAdmitted
 from swift_lightsync.common.options import read_option
+from swift_lightsync.common.records import RecordError
 from swift_lightsync.common.request_body import length_of, read_body
 from swift_lightsync.proar.core.push_message import (
+    MAX_BODY,
     MAX_BYTES,
     Answer,
-    PushError,
     decode_push,
     encode_answers,
 )
-from swift_lightsync.proar.core.row import Row, RowError
+from swift_lightsync.proar.core.row import Row
 from swift_lightsync.proar.server.vouching_verbs import (
     QUESTIONS,
     VouchingVerbs,
@@ -106,7 +107,7 @@ class PushVerb(VouchingVerbs):
                 answers = self._take_all(request, device, policy, objects)
         except NotAdmitted as err:
             return HTTPServiceUnavailable(request=request, body=str(err))
-        except PushError as err:
+        except RecordError as err:
             return HTTPBadRequest(request=request, body=str(err))
         return Response(request=request, body=encode_answers(answers),
                         content_type='application/json')
@@ -172,8 +173,8 @@ class PushVerb(VouchingVerbs):
             get_obj_name_and_placement(request)
         timestamp = valid_timestamp(request)
         try:
-            row = Row.decode(request.body)
-        except RowError as err:
+            row = Row.parse(request.body, MAX_BODY, 'row')
+        except RecordError as err:
             raise HTTPBadRequest(request=request, body=str(err))
         if (row.account, row.container, row.obj) != (account, container, obj):
             raise HTTPBadRequest(request=request, body='row: of %s, not %s' % (

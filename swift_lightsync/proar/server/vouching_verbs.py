@@ -7,7 +7,6 @@ import copy
 from functools import lru_cache, partial
 
 from swift.common.concurrency import tpool
-from swift.common.http import HTTP_NOT_FOUND
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.storage_policy import POLICIES, REPL_POLICY
@@ -23,7 +22,11 @@ from swift.obj.server import ObjectController
 
 from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.common.records import RecordError
-from swift_lightsync.common.request_body import length_of, read_body
+from swift_lightsync.common.request_body import (
+    length_of,
+    number_of,
+    read_body,
+)
 from swift_lightsync.proar.core.epochs import is_newer
 from swift_lightsync.proar.core.oplog import NO_SLOT
 from swift_lightsync.proar.core.ring_history import (
@@ -43,12 +46,12 @@ from swift_lightsync.proar.names import (
     SLOT_HEADER,
 )
 from swift_lightsync.proar.replaced_files import settled, tell_replaced
-from swift_lightsync.proar.server.absence import doubters
+from swift_lightsync.proar.server.absence import doubters, is_unheard_of
 from swift_lightsync.proar.vouching import answers
 from swift_lightsync.proar.vouching.places import (
-    Rows,
     epoch_of,
     ring_of,
+    rows_of,
     version_of,
 )
 from swift_lightsync.proar.vouching.standings import Standings
@@ -185,19 +188,19 @@ class VouchingVerbs(ObjectController):
                                     standing)
         if SLOT_HEADER in request.headers:
             self._refuse_behind(request, path, device, policy, (
-                number(request, 'partition', partition, MAX_PARTITION),
-                number(request, SLOT_HEADER, request.headers[SLOT_HEADER],
-                       NO_SLOT - 1)), standing, headers)
+                number_of(request, 'partition', partition, MAX_PARTITION),
+                number_of(request, SLOT_HEADER, request.headers[SLOT_HEADER],
+                          NO_SLOT - 1)), standing, headers)
         answer = getattr(super(VouchingVerbs, self._telling()), verb)
         response = settled(answer, request)
-        if _is_unheard_of(response) and SLOT_HEADER not in request.headers:
+        if is_unheard_of(response) and SLOT_HEADER not in request.headers:
             found = doubters(
                 self._diskfile_router[policy], path, policy,
                 self._ring(policy), path_hash, self._standings(path, policy),
                 partial(self._have_asked, path, policy))
             # In this order: what comes here meanwhile is seen.
             response = settled(answer, request)
-            if found is not None and _is_unheard_of(response):
+            if found is not None and is_unheard_of(response):
                 headers[DOUBTERS_HEADER] = ','.join(map(str, found))
         response.headers.update(headers)
         return response
@@ -209,6 +212,9 @@ class VouchingVerbs(ObjectController):
             return {}
         versions = versions_of(request.headers[RING_HEADER])
         own = version_of(ring, policy)
+        if versions == {own} and standing is not None and standing.agrees(
+                own) and self._history.is_known(int(policy), own):
+            return {}
         if any(is_newer(each, own) for each in versions) and \
                 ring.has_changed():
             ring._reload(force=True)
@@ -220,7 +226,7 @@ class VouchingVerbs(ObjectController):
         if not other:
             return {}
         self._have_asked(path, policy)
-        return {ROLES_HEADER: other.encode()}
+        return {ROLES_HEADER: other.header()}
 
     def _have_asked(self, path, policy, peers=None, seconds=SOON):
         """Have the converger ask peers whose word is needed; None: all.
@@ -255,7 +261,7 @@ class VouchingVerbs(ObjectController):
         if standing is None:
             self._have_asked(path, policy)
             return 'nobody has been asked'
-        rows = Rows.of(ring, policy, place[0])
+        rows = rows_of(ring, policy, place[0])
         if rows.ids[place[1]:place[1] + 1] != (standing.device,):
             return 'it is not the primary role'
         peers = rows.others(standing.device)
@@ -288,22 +294,3 @@ class VouchingVerbs(ObjectController):
                 body='%s: %s, but the ring has version %d here, and others '
                 'may have another' % (
                     RING_HEADER, request.headers[RING_HEADER], version))
-
-
-def _is_unheard_of(response):
-    """Return whether an answer is a 404 without a tombstone."""
-    return response.status_int == HTTP_NOT_FOUND and \
-        'X-Backend-Timestamp' not in response.headers
-
-
-def number(request, name, text, most):
-    """Return a request's number of 0 to most.
-
-    :raises HTTPException: 400 if the text is no such number
-    """
-    if not (text.isascii() and text.isdigit() and len(text) <= 10
-            and int(text) <= most):
-        raise HTTPBadRequest(
-            request=request, body='%s: %.80s, must be a whole number, 0 to %d'
-            % (name, text, most))
-    return int(text)

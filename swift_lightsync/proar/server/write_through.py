@@ -13,7 +13,7 @@ from swift.common.utils import quorum_size
 
 from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.converger.pusher import Pusher, PushOptions
-from swift_lightsync.proar.vouching.places import Rows
+from swift_lightsync.proar.vouching.places import rows_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class WriteThrough:
     def make_quorum(self):
         """Push the object, and return whether a quorum of its devices has it.
         """
-        ids = Rows.of(self.ring, self.source.policy, self.partition).ids
+        ids = rows_of(self.ring, self.source.policy, self.partition).ids
         others = [self.ring.devs[each] for each in
                   set(ids) - set(ids[self.slot:self.slot + 1])]
         pile = GreenPile(len(others) or 1)

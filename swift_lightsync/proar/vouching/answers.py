@@ -10,11 +10,10 @@ from functools import lru_cache, partial
 from swift.common.utils import get_partition_for_hash
 
 from swift_lightsync.proar.core.oplog import FormatError
-from swift_lightsync.proar.log.holdings import held_entries
-from swift_lightsync.proar.log.set_aside import tells_all
+from swift_lightsync.proar.log.holdings import held_entries, tells_all
 from swift_lightsync.proar.names import PROMISES, roles_path
 from swift_lightsync.proar.vouching.memory import Memory, has_replicated
-from swift_lightsync.proar.vouching.places import Rows, version_of
+from swift_lightsync.proar.vouching.places import rows_of, version_of
 from swift_lightsync.proar.vouching.promises import Promises
 from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import MOST_HELD, Answer
@@ -96,6 +95,6 @@ def _place_of(ring, policy, path_hash):
     They are those of the present ring, whatever ring its writer had.
     """
     partition = get_partition_for_hash(path_hash.hex(), ring.part_power)
-    rows = Rows.of(ring, policy, partition)
+    rows = rows_of(ring, policy, partition)
     slot = rows.slot(path_hash)
     return rows.ids[slot], (partition, slot)

@@ -7,14 +7,14 @@ PROTOCOL.md, "Vouching", "Fencing".
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from swift.common.bufferedhttp import http_connect_raw
 from swift.common.concurrency import Timeout, sleep
 from swift.common.http import is_success
 
 from swift_lightsync.proar.names import MISSED_PATH, PROMISES, roles_path
 from swift_lightsync.proar.vouching.clock import now_ns
-from swift_lightsync.proar.vouching.places import Rows, version_of
+from swift_lightsync.proar.vouching.places import rows_of, version_of
 from swift_lightsync.proar.vouching.promises import NS, Promises
+from swift_lightsync.proar.vouching.questions import send_message
 from swift_lightsync.proar.wire.messages import Missed
 
 #: seconds that a primary role may take to note that it misses a write
@@ -57,7 +57,7 @@ class Fence:
 
     def _primary(self):
         """Return the slot of the object, and the id of its primary role."""
-        rows = Rows.of(self.ring, self.policy, self.partition) \
+        rows = rows_of(self.ring, self.policy, self.partition) \
             if self.ring else None
         if not rows or not rows.ids:
             return 0, None
@@ -69,19 +69,13 @@ class Fence:
         node: Optional[dict] = self.ring.devs[primary]
         if not node:
             return False
-        body = Missed(int(self.policy), node['device'], self.partition,
-                      slot).encode()
         try:
-            with Timeout(PATIENCE):
-                connection = http_connect_raw(
-                    node['replication_ip'], node['replication_port'], 'PROAR',
-                    '/' + MISSED_PATH, {'Content-Length': str(len(body))})
-                connection.send(body)
-                response = connection.getresponse()
-                response.read()
-                connection.close()
+            status, _ = send_message(
+                (node['replication_ip'], node['replication_port']),
+                MISSED_PATH, Missed(int(self.policy), node['device'],
+                                    self.partition, slot), PATIENCE)
         except (Exception, Timeout) as err:
             self.logger.debug('Unable to tell %s of a write: %s',
                               node['device'], err)
             return False
-        return is_success(response.status)
+        return is_success(status)

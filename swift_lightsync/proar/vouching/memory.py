@@ -13,7 +13,7 @@ from swift.common.recon import RECON_OBJECT_FILE
 
 from swift_lightsync.proar.core.remembered import SIZE, Remembered
 from swift_lightsync.proar.names import LOGS, roles_path
-from swift_lightsync.proar.vouching.stamps import make_directory
+from swift_lightsync.proar.vouching.stamps import opened
 
 MOST = 64 << 20
 
@@ -40,14 +40,9 @@ class Memory:
         :param positions: id -> LogPosition, of those that tell it
         :raises OSError: if that cannot be told
         """
-        make_directory(self._path)
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
-                       0o600)
-        try:
+        with opened(self._path, os.O_RDWR | os.O_CREAT) as file:
             return tuple(asker for asker in askers if self._is_older(
                 file, asker, positions.get(asker)))
-        finally:
-            os.close(file)
 
     def _is_older(self, file, asker, position):
         known = Remembered.decode(os.pread(file, SIZE, asker * SIZE))

@@ -14,6 +14,28 @@ from swift_lightsync.proar.names import ASK_PATH
 from swift_lightsync.proar.wire.messages import MAX_BYTES, Answer
 
 
+def send_message(address, path, message, seconds):
+    """Send a message to one node, and return its answer: (status, body).
+
+    :param address: its (IP, port)
+    :param path: ASK_PATH or MISSED_PATH
+    :param message: a record
+    :param seconds: that it may take
+    :raises Exception: if it gives none
+    :raises Timeout: if it takes longer
+    """
+    body = message.encode()
+    with Timeout(seconds):
+        connection = http_connect_raw(*address, 'PROAR', '/' + path, {
+            'Content-Length': str(len(body))})
+        try:
+            connection.send(body)
+            response = connection.getresponse()
+            return response.status, response.read(MAX_BYTES)
+        finally:
+            connection.close()
+
+
 def put_question(address, ask, seconds, logger):
     """Ask one node, and return its Answer; None if it gives none.
 
@@ -22,20 +44,10 @@ def put_question(address, ask, seconds, logger):
     :param seconds: that it may take
     :param logger: is told why there is none
     """
-    body = ask.encode()
     try:
-        with Timeout(seconds):
-            connection = http_connect_raw(
-                *address, 'PROAR', '/' + ASK_PATH,
-                {'Content-Length': str(len(body))})
-            try:
-                connection.send(body)
-                response = connection.getresponse()
-                content = response.read(MAX_BYTES)
-            finally:
-                connection.close()
-        if response.status != HTTP_OK:
-            raise ValueError('it answers %d' % response.status)
+        status, content = send_message(address, ASK_PATH, ask, seconds)
+        if status != HTTP_OK:
+            raise ValueError('it answers %d' % status)
         return Answer.parse(content, MAX_BYTES)
     except (Exception, Timeout) as err:
         # Its devices do not vouch; recon tells so.

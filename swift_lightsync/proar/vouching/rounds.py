@@ -244,8 +244,10 @@ class Rounds:
                     int(policy), version, self._seconds, needing, needed,
                     logs)))
         pool = GreenPool(CONCURRENCY)
-        for ask, answer in pool.imap(
-                lambda item: (item[1], self._ask(*item)), asks):
+        for ask, answer in pool.starmap(
+                lambda address, ask: (ask, put_question(
+                    address, ask, self._seconds * PATIENCE, self._logger)),
+                asks):
             for peer in ask.peers if answer else ():
                 for asker in ask.askers:
                     told[asker][peer] = told_by(began, answer, peer, asker)
@@ -267,11 +269,6 @@ class Rounds:
             if position:
                 found[device.node['id']] = position
         return found
-
-    def _ask(self, address, ask):
-        """Ask one node, and return its Answer; None if it gives none."""
-        return put_question(address, ask, self._seconds * PATIENCE,
-                            self._logger)
 
     def _note(self, device, policy, version, began, told, is_of_all):
         number = device.node['id']

@@ -44,13 +44,12 @@ class Stamps:
         :raises OSError: if it cannot be read
         """
         try:
-            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            with opened(self.path, os.O_RDONLY) as file:
+                if not _is_of_now(file):
+                    raise OtherBoot(self.path)
+                return [_read(file, index) for index in indexes]
         except FileNotFoundError:
             return [0] * len(indexes)
-        with _closing(file):
-            if not _is_of_now(file):
-                raise OtherBoot(self.path)
-            return [_read(file, index) for index in indexes]
 
     @contextmanager
     def locked(self):
@@ -62,10 +61,7 @@ class Stamps:
         :returns: (as a context) a Writer
         :raises OSError: if it cannot be written
         """
-        make_directory(self.path)
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
-                       0o600)
-        with _closing(file):
+        with opened(self.path, os.O_RDWR | os.O_CREAT) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             is_new = not os.fstat(file).st_size
             is_of_now = not is_new and _is_of_now(file)
@@ -102,19 +98,23 @@ class Writer:
                 HEADER + index * _STAMP.size)
 
 
-def make_directory(path):
-    """Make the directory of a file, but not that of its device.
-
-    :raises OSError: if the device is away
-    """
-    with suppress(FileExistsError):
-        os.mkdir(os.path.dirname(path))
-
-
 @contextmanager
-def _closing(file):
+def opened(path, flags):
+    """Open a file that the processes of a device share.
+
+    If it is to be made, its directory is, too, but not that of its device.
+
+    :param path: of the file
+    :param flags: of os.open
+    :returns: (as a context) its descriptor
+    :raises OSError: if it is missing, or the device is away
+    """
+    if flags & os.O_CREAT:
+        with suppress(FileExistsError):
+            os.mkdir(os.path.dirname(path))
+    file = os.open(path, flags | os.O_CLOEXEC, 0o600)
     try:
-        yield
+        yield file
     finally:
         os.close(file)
 

@@ -12,11 +12,7 @@ from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar.core.standing import Standing
 from swift_lightsync.proar.names import MISSED, STANDING, roles_path
 from swift_lightsync.proar.vouching.clock import boot_id, now_ns
-from swift_lightsync.proar.vouching.stamps import (
-    OtherBoot,
-    Stamps,
-    make_directory,
-)
+from swift_lightsync.proar.vouching.stamps import OtherBoot, Stamps, opened
 from swift_lightsync.proar.wire.messages import MAX_BYTES
 
 #: length and CRC-32 of what follows
@@ -48,14 +44,10 @@ class Standings:
         :raises OSError: if it cannot be written
         """
         content = standing.encode()
-        make_directory(self._path)
-        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC,
-                       0o600)
-        try:
-            os.pwrite(file, _HEAD.pack(len(content), zlib.crc32(content))
-                      + content, 0)
-        finally:
-            os.close(file)
+        head = _HEAD.pack(len(content), zlib.crc32(content))
+        with opened(self._path, os.O_WRONLY | os.O_CREAT) as file:
+            os.pwrite(file, head + content, 0)
+        self._head, self._known = head, standing
 
     def since(self, device, ring):
         """Return since when a device has a ring on this disk, Unix time.
@@ -64,8 +56,8 @@ class Standings:
         :param ring: version of the object ring
         """
         known = self._stored()
-        return known.since if known and (known.device, known.ring) == (
-            device, ring) else time.time()
+        is_same = known and (known.device, known.ring) == (device, ring)
+        return is_same and known.since or time.time()
 
     def read(self):
         """Return the Standing; None if there is none of this boot.
@@ -77,15 +69,12 @@ class Standings:
 
     def _stored(self):
         try:
-            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
+            with opened(self._path, os.O_RDONLY) as file:
                 head = os.pread(file, _HEAD.size, 0)
                 if head == self._head:
                     return self._known
                 length, crc = _HEAD.unpack(head)
                 content = os.pread(file, min(length, MAX_BYTES), _HEAD.size)
-            finally:
-                os.close(file)
         except (OSError, struct.error):
             return None
         if len(content) != length or zlib.crc32(content) != crc:

@@ -11,7 +11,7 @@ import time
 from typing import Dict, FrozenSet, Tuple
 
 from swift_lightsync.proar.names import USES, roles_path
-from swift_lightsync.proar.vouching.stamps import make_directory
+from swift_lightsync.proar.vouching.stamps import opened
 
 _ALL = 0
 _FIRST = 1
@@ -49,15 +49,10 @@ class Uses:
                 if now - self._marked.get(index, -seconds) >= seconds]
         if not late:
             return
-        make_directory(self.path)
-        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC,
-                       0o600)
-        try:
+        with opened(self.path, os.O_WRONLY | os.O_CREAT) as file:
             for index in late:
                 os.pwrite(file, b'\1', index)
                 self._marked[index] = now
-        finally:
-            os.close(file)
 
     def take(self) -> Tuple[FrozenSet[int], bool]:
         """Return what was marked since it was last taken.
@@ -66,16 +61,13 @@ class Uses:
         :raises OSError: if it cannot be read
         """
         try:
-            file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            with opened(self.path, os.O_RDWR) as file:
+                content = os.pread(file, MOST, 0)
+                marked = [index for index, each in enumerate(content)
+                          if each] if any(content) else []
+                for index in marked:
+                    os.pwrite(file, b'\0', index)
         except FileNotFoundError:
             return frozenset(), False
-        try:
-            content = os.pread(file, MOST, 0)
-            marked = [index for index, each in enumerate(content) if each] \
-                if any(content) else []
-            for index in marked:
-                os.pwrite(file, b'\0', index)
-        finally:
-            os.close(file)
         return (frozenset(index - _FIRST for index in marked
                           if index >= _FIRST), _ALL in marked)

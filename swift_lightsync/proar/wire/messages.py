@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages of devices that vouch for each other. PROTOCOL.md."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Annotated, Dict, Literal, Tuple
 
@@ -23,16 +22,8 @@ Name = Annotated[str, Length(255)]
 Place = Tuple[Number, Slot]
 
 
-class Message(Record):
-    """A record that is sent as JSON."""
-
-    def encode(self) -> bytes:
-        """Return the bytes of the message."""
-        return json.dumps(self.to_json()).encode('ascii')
-
-
 @dataclass(frozen=True)
-class Ask(Message):
+class Ask(Record):
     """The question whether devices hold what primary roles lack.
 
     :param policy: index of the storage policy
@@ -53,7 +44,7 @@ class Ask(Message):
 
 
 @dataclass(frozen=True)
-class Answer(Message):
+class Answer(Record):
     """What devices hold.
 
     :param ring: version of the answerer's object ring
@@ -70,7 +61,7 @@ class Answer(Message):
 
 
 @dataclass(frozen=True)
-class Missed(Message):
+class Missed(Record):
     """The news that a primary role misses a write.
 
     :param policy: index of the storage policy

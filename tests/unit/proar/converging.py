@@ -183,8 +183,8 @@ class ConvergerTestCase(ServerTestCase):
                              else Op.MODIFY)
         status = self.ask(method, name, self.stamp, *args, **headers)
         intent.commit()
-        wait_for(lambda: intent.segment.state(
-            intent.index) is not State.INTENT, 'it is noted')
+        wait_for(lambda: intent.segment.entry(
+            intent.index).state is not State.INTENT, 'it is noted')
         # 404: a tombstone where nothing was
         self.assertIn(status, (201, 202, 204, 404))
 

@@ -8,6 +8,7 @@ from unittest import mock
 from swift.common.swob import Response
 
 from swift_lightsync.proar.names import STANDING, roles_path
+from swift_lightsync.proar.vouching.standings import Standings
 from tests.unit.proar.proxy_world import VouchedCase
 
 
@@ -66,6 +67,22 @@ class TestAbsence(AbsenceCase):
         self.pass_days(6)
         self.lose(self.role[1])
         self.assertEqual(503, self.status('GET'))
+
+    def since(self):
+        """Return since when the primary role has its disk."""
+        return Standings(os.path.join(
+            self.role[0].devices, 'sda'), self.policy).read().since
+
+    def test_since_when_it_is_filled_outlives_converger_and_machine(self):
+        since = self.since()
+        for boot in 'before', 'after':
+            self.rounds.clear()
+            with mock.patch('swift_lightsync.proar.vouching.rounds.boot_id',
+                            return_value=boot), \
+                    mock.patch('swift_lightsync.proar.vouching.standings.'
+                               'boot_id', return_value=boot):
+                self.vouch(self.role[0])
+                self.assertEqual(since, self.since())
 
     def test_it_is_503_after_another_disk_was_mounted(self):
         self.lose(self.role[1])

@@ -10,8 +10,8 @@ from unittest import mock
 from swift.common.swob import Response
 from swift.obj.diskfile import BaseDiskFile, BaseDiskFileManager
 
+from swift_lightsync.proar.log.holdings import CUT
 from swift_lightsync.proar.log.segment import logs_path
-from swift_lightsync.proar.log.set_aside import CUT
 from swift_lightsync.proar.names import SLOT_HEADER
 from tests.unit.proar.proxy_world import VouchedCase
 

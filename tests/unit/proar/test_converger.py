@@ -19,13 +19,13 @@ from swift_lightsync.proar.core.oplog import (
 )
 from swift_lightsync.proar.core.push_message import MAX_BODY
 from swift_lightsync.proar.log.device_log import DeviceLog
+from swift_lightsync.proar.log.holdings import tells_all
 from swift_lightsync.proar.log.segment import (
     Segment,
     numbers,
     open_segment,
     segment_path,
 )
-from swift_lightsync.proar.log.set_aside import tells_all
 from swift_lightsync.proar.vouching.rounds import Rounds
 from tests.unit.proar.converging import (
     HERE,

@@ -5,9 +5,8 @@ import random
 import unittest
 from dataclasses import replace
 
-from swift_lightsync.proar.core.follower import Follower
+from swift_lightsync.proar.core.follower import Follower, Mark, Push
 from swift_lightsync.proar.core.oplog import Entry, Op, State, eversion_of
-from swift_lightsync.proar.core.pushes import Mark, Push
 
 A, B, C = (bytes([number]) * 16 for number in (1, 2, 3))
 PEERS = frozenset({7, 8})

@@ -21,9 +21,9 @@ from swift_lightsync.proar.core.oplog import (
     State,
     encode_holders,
     eversion_of,
+    exposed,
     place_of,
 )
-from swift_lightsync.proar.core.states import exposed
 
 HASH = bytes(range(16))
 ENTRY = Entry(Op.DELETE, 2, 258, 7, HASH, 170000000000001, 5,

@@ -26,7 +26,7 @@ class TestPushVerb(ServerTestCase):
     def push(self, *objects, path='/sda/push', body=None, **headers):
         return Request.blank(path, {'REQUEST_METHOD': 'PROAR'}, headers={
             'X-Backend-Storage-Policy-Index': '0', **headers},
-            body=b''.join(each.encode() for each in objects)
+            body=b''.join(each.encoded for each in objects)
             if body is None else body).get_response(self.app)
 
     def statuses(self, *objects):

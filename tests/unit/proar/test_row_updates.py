@@ -14,7 +14,8 @@ from swift.common.swob import Request
 from swift.common.utils import Timestamp, hash_path
 from swift.obj.diskfile import get_async_dir
 
-from swift_lightsync.proar.core.row import Row, RowError
+from swift_lightsync.common.records import RecordError
+from swift_lightsync.proar.core.row import Row
 from swift_lightsync.proar.log.segment import Segment
 from swift_lightsync.proar.names import SLOT_HEADER
 from swift_lightsync.proar.server import row_updates
@@ -282,8 +283,8 @@ class TestRow(unittest.TestCase):
 
     def test_a_row_is_what_was_encoded(self):
         for row in self.row, Row('DELETE', 'a', 'c', 'o', {}):
-            self.assertEqual(row, Row.decode(row.encode()))
-            self.assertEqual(row, Row.of(row.data()))
+            self.assertEqual(row, Row.parse(row.encode(), 1000))
+            self.assertEqual(row, Row.from_json(row.data()))
         self.assertNotIn('container_path', Row(
             'DELETE', 'a', 'c', 'o', {}).data())
 
@@ -291,10 +292,10 @@ class TestRow(unittest.TestCase):
         for change in ({'op': 'POST'}, {'account': 1}, {'obj': ''},
                        {'headers': []}, {'headers': {'a': 1}},
                        {'db_state': 1}, {'container_path': 2}):
-            with self.assertRaises(RowError):
-                Row.of({**self.row.data(), **change})
+            with self.assertRaises(RecordError):
+                Row.from_json({**self.row.data(), **change})
         for body in b'', b'[]', b'[' * 10000, b'\xff':
-            with self.assertRaises(RowError):
-                Row.decode(body)
+            with self.assertRaises(RecordError):
+                Row.parse(body, 20000)
 
 

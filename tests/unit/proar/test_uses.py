@@ -6,6 +6,7 @@ from unittest import mock
 
 from swift.common.swob import Request, Response
 
+from swift_lightsync.proar.vouching.questions import put_question
 from swift_lightsync.proar.vouching.rounds import Asker, Rounds
 from swift_lightsync.proar.vouching.standings import Standings
 from swift_lightsync.proar.vouching.uses import Uses
@@ -53,8 +54,9 @@ class TestWhoIsAsked(VouchedCase):
                       self.path)
         self.of_role = Rounds(lambda: [asker], self.seconds, self.logger)
         self.others = {self.servers.index(each) for each in self.role[1:]}
-        self.ask = self.enterContext(mock.patch.object(
-            Rounds, '_ask', autospec=True, side_effect=Rounds._ask))
+        self.ask = self.enterContext(mock.patch(
+            'swift_lightsync.proar.vouching.rounds.put_question',
+            side_effect=put_question))
 
     def asked(self, seconds=1):
         """:returns: ids of the devices that are asked after some seconds"""
@@ -63,7 +65,7 @@ class TestWhoIsAsked(VouchedCase):
         with mock.patch('swift_lightsync.proar.vouching.rounds.PATIENCE', 1):
             self.of_role.ask_those_needed()
         return {peer for call in self.ask.mock_calls
-                for peer in call.args[2].peers}
+                for peer in call.args[1].peers}
 
     def test_first_all_are_and_then_nobody_for_long(self):
         self.assertEqual({0, 1, 2, 3}, self.asked())
