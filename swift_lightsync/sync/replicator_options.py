@@ -57,5 +57,7 @@ class ReconstructorOptions(Timeouts):
 class ReplicatorOptions(Options):
     """The replicator's own options."""
     full_exchange_interval: float = option(3600, _interval)
+    full_exchange_partitions_per_second: float = option(
+        100.0, number(0, 1e6))
     sync_batch_partitions: int = option(
         DEFAULT_BATCH, integer(1, MAX_PARTITIONS))
