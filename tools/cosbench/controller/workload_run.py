@@ -181,7 +181,7 @@ class WorkloadRun:
         self.stopped: float | None = None
         self.history: list[Any] = []
         self.stages = [StageRun(stage, number, context) for number, stage
-                       in enumerate(workload.workflow.stages)]
+                       in enumerate(workload.stages)]
         #: Name of driver -> CPU seconds it had used when this began.
         self.cpu_before: dict[str, float] = {}
         #: ``Node`` objects: of the storage, as far as they are watched.

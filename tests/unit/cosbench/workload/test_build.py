@@ -64,7 +64,7 @@ class TestPublishedConstructs(unittest.TestCase):
             (each.type.value, each.ratio, each.hash_check)
             for each in self.works[3].operations])
         # A delay is the time after its stage.
-        stage = self.document.workload.workflow.stages[2]
+        stage = self.document.workload.stages[2]
         self.assertEqual((60, OperationType.DELAY), (
             stage.closure_delay, stage.works[0].operations[0].type))
 
@@ -148,7 +148,7 @@ class TestWorks(unittest.TestCase):
             workload='name="n" trigger="go"').encode()).workload
         self.assertEqual(Trigger('go', ()), found.trigger)
         self.assertEqual(Trigger('mark.sh', ('a', 'b')),
-                         found.workflow.stages[0].trigger)
+                         found.stages[0].trigger)
 
 
 class TestOperations(unittest.TestCase):
