@@ -222,11 +222,6 @@ class TestFailures(unittest.TestCase):
         self.assertIn('auth: no such user', run.reason)
         self.assertEqual(1, storage.closed)
 
-    def test_the_storage_is_closed_once(self):
-        storage = Recorder()
-        ran(document(), storage)
-        self.assertEqual((1, 1), (storage.opened, storage.closed))
-
 
 class TestHashCheck(unittest.TestCase):
 
