@@ -47,17 +47,13 @@ class Converter:
     :param source: the Side that is copied from
     :param target: the other one
     :param bandwidth: bytes a second at most, or None
-    :param progress: called with the Tally after each partition
     """
 
     def __init__(self, source: Side, target: Side,
-                 bandwidth: Optional[float] = None,
-                 progress: Callable[[Tally], Any] = lambda tally: None
-                 ) -> None:
+                 bandwidth: Optional[float] = None) -> None:
         self._source = source
         self._target = target
         self._bandwidth = bandwidth
-        self._progress = progress
         self._begun = time.monotonic()
         self._lock = threading.Lock()
         self._paced = 0
@@ -88,7 +84,6 @@ class Converter:
                     convert(pool, partition, object_hash, set(wanted.get(
                         object_hash, ())), set(there.get(object_hash, ())))
                 self._join()
-                self._progress(self.tally)
 
     def _mirror(self, pool: ThreadPoolExecutor, partition: int,
                 object_hash: str, wanted: Any, there: Any) -> None:
