@@ -52,7 +52,8 @@ class ReconstructorTestCase(ClusterTestCase):
 
     def push(self, daemon, node, job, suffixes, **options):
         self.pushed.append((node['id'], sorted(suffixes)))
-        return lambda: (True, {})
+        return mock.Mock(return_value=(True, {}),
+                         limited_by_max_objects=False)
 
     def manager(self, devices_dir=None):
         conf = dict(self.conf, devices=devices_dir or self.devices_dir)
