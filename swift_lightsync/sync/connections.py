@@ -54,16 +54,11 @@ class Refusal(Exception):
     """The device was reached, and answered with an error, or put us off.
 
     :param answer: an :class:`Answer`
-    :param wait: for how many seconds it put us off; 0 if it does not say
     """
 
-    def __init__(self, answer: Answer, wait: float = 0.0,
-                 status: int = 0) -> None:
+    def __init__(self, answer: Answer) -> None:
         super().__init__(answer)
         self.answer = answer
-        self.wait = wait
-        #: Of the response.
-        self.status = status
 
     @property
     def is_postponement(self) -> bool:

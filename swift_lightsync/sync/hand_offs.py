@@ -48,7 +48,8 @@ class HandOffRound(HandOff):
         self.job, self.recon = job, daemon.recon
         super().__init__(daemon, job['policy'], job['device'], job['region'],
                          int(job['partition']), fingerprint.root,
-                         fingerprint.suffixes, job['nodes'])
+                         fingerprint.suffixes)
+        self.bring_home(job['nodes'])
 
     def note_exchanged(self) -> None:
         """Record the devices with which the Exchange was done."""

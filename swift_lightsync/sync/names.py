@@ -2,10 +2,8 @@
 """The names that LightSync uses on the wire and on disk."""
 
 # The path of a LIGHTSYNC request ends with what it is about.
-#: The roots of partitions.
-ROOTS = 'roots'
 #: The roots of partitions of all devices that two nodes share.
-SHARED = 'shared'
+ROOTS = 'roots'
 #: The suffix hashes of partitions.
 SUFFIXES = 'suffixes'
 #: Objects that the device may lack.
@@ -16,15 +14,13 @@ REHASH = 'rehash'
 NOTICE = 'notice'
 
 POLICY_HEADER = 'X-Backend-Storage-Policy-Index'
-#: The sender of a sync message: IP:port/device.
+#: The node that sends a sync message: IP:port.
 SENDER_HEADER = 'X-Backend-Lightsync-Sender'
 #: For how many seconds the sender waits for an answer.
 PATIENCE_HEADER = 'X-Backend-Lightsync-Patience'
 #: The partitions belong to the receiver, as the sender's ring has it, and are
 #: removed by the sender once they are there.
 HAND_OFF_HEADER = 'X-Backend-Lightsync-Hand-Off'
-#: In an answer: seconds since the rounds of the device were last played.
-IDLE_HEADER = 'X-Backend-Lightsync-Idle'
 
 #: In each partition directory: the root of the partition.
 CHANGED_FILE = 'changed.pkl'

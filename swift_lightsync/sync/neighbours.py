@@ -8,8 +8,7 @@ What is asked, and what is charged for it, is the engine's
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional
 
 from swift.common.concurrency import (
     GreenPool,
@@ -17,7 +16,6 @@ from swift.common.concurrency import (
     green_http_client,
     socket,
 )
-from swift.common.http import HTTP_BAD_REQUEST
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import node_to_string
 
@@ -33,7 +31,7 @@ from swift_lightsync.sync.core.engine.actions import (
     Reply,
 )
 from swift_lightsync.sync.core.engine.charging import MAX_NOTIFIED
-from swift_lightsync.sync.core.engine.peers import AskDevice, AskNode, Peers
+from swift_lightsync.sync.core.engine.peers import AskNode, Peers
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.driving import drive
@@ -101,22 +99,6 @@ class Neighbours(Peers):
         """
         return self.drive(self.looking_for_rejoined(nodes))
 
-    def ask(self, device: str, node: RingDevice, policy: StoragePolicy,
-            roots: Mapping[int, str]) -> Told:
-        """Send the roots of partitions to a neighbour.
-
-        :param device: name of the local device that holds them
-        :param node: the neighbour
-        :param policy: the StoragePolicy of the partitions
-        :param roots: the root of each partition, by its number
-        :returns: what it says
-        """
-        own = self.own(policy, device)
-        told: Told = self.drive(self.asking_device(
-            device_key(own) if own else None, node, policy, roots))
-        self.note(device, node, policy, roots, told)
-        return told
-
     def ask_standing(self, pair: Pair,
                      standing: Standing) -> Optional[SharedTold]:
         """Compare a standing set with a node.
@@ -129,9 +111,7 @@ class Neighbours(Peers):
         reply = self.drive(self.calling(sender, pair.node, _Send(
             self.client.ask_standing, sender, pair.node, standing.items,
             standing.tree), whole_node=True))
-        if reply.lacks_message:
-            self.without_shared.add(endpoint(pair.node))
-        elif reply.answer is Answer.UNSUPPORTED:
+        if reply.answer is Answer.UNSUPPORTED:
             self.without_verb.add(endpoint(pair.node))
         found: Optional[SharedTold] = reply.value
         return found
@@ -192,21 +172,15 @@ class Neighbours(Peers):
             return self.outcome(self._knock_at_door, action.node)
         if isinstance(action, _Send):
             return self.outcome(action.method, *action.args)
-        if isinstance(action, AskDevice):
-            return self._asked(action, self.client.ask, action.sender,
-                               action.node, action.policy, action.roots)
         if isinstance(action, AskNode):
-            return self._asked(action, self.client.ask_shared, action.sender,
-                               action.node, action.roots)
+            return self._asked(action)
         raise TypeError('%r is no action of peers' % action)
 
-    def _asked(self, asked: Union[AskDevice, AskNode],
-               method: Callable[..., Any], *args: Any) -> Reply:
+    def _asked(self, asked: AskNode) -> Reply:
         """Compare roots; whatever goes wrong is no reason to end a pass."""
         try:
-            reply = self.outcome(
-                partial(method, hand_offs=True) if asked.hand_offs
-                else method, *args)
+            reply = self.outcome(self.client.ask_shared, asked.sender,
+                                 asked.node, asked.roots, asked.hand_offs)
         except (Exception, Timeout):
             self.logger.exception(
                 'Error in a sync message about %d partitions to %s; comparing '
@@ -233,9 +207,7 @@ class Neighbours(Peers):
         except Timeout as err:
             return Reply(Outcome.HANGING, error=err)
         except Refusal as err:
-            return Reply(Outcome.ANSWERED, refusal=err.answer, wait=err.wait,
-                         error=err,
-                         lacks_message=err.status == HTTP_BAD_REQUEST)
+            return Reply(Outcome.ANSWERED, refusal=err.answer, error=err)
         except SyncMessageError as err:
             return Reply(Outcome.ANSWERED, refusal=Answer.INVALID, error=err)
         except (OSError, green_http_client.HTTPException) as err:

@@ -211,11 +211,11 @@ class StandingSets:
 
     def _told(self, standing: Standing) -> Optional[SharedTold]:
         """Ask a node; return None if it cannot be asked so."""
-        neighbours, where = self.daemon.neighbours, standing.where
+        neighbours = self.daemon.neighbours
         pairs = list(standing.pairs.values())
-        if not neighbours.converses(where) \
+        if not neighbours.has_verb(pairs[0].node) \
                 or any(neighbours.has_failed(pair.node) for pair in pairs) \
-                or neighbours.failures.is_reporter(where):
+                or neighbours.failures.is_reporter(standing.where):
             return None
         try:
             found = neighbours.ask_standing(pairs[0], standing)

@@ -8,9 +8,8 @@ PROTOCOL.md, "The sync message".
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import Any, Optional
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import Semaphore, patcher, tpool
@@ -31,29 +30,25 @@ from swift.common.swob import (
 from swift.common.utils import non_negative_int, public, replication
 from swift.obj.server import ObjectController
 
+from swift_lightsync.common.address import parse_endpoint
 from swift_lightsync.common.admission import Admission, NotAdmitted
 from swift_lightsync.common.options import read_option
 from swift_lightsync.common.request_body import length_of, read_body
 from swift_lightsync.sync import missing, missing_message
 from swift_lightsync.sync.activity import Activity
-from swift_lightsync.sync.core.comparison import differing_slices
 from swift_lightsync.sync.core.partition_set import PartitionSetError
-from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.device_watch import DeviceWatch
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.journal import Writers
 from swift_lightsync.sync.journaling import Journaling
 from swift_lightsync.sync.names import (
-    HAND_OFF_HEADER,
-    IDLE_HEADER,
     MISSING,
     NOTICE,
     PATIENCE_HEADER,
     REHASH,
     ROOTS,
     SENDER_HEADER,
-    SHARED,
     SUFFIXES,
 )
 from swift_lightsync.sync.ownership import owned, ownership
@@ -67,7 +62,6 @@ from swift_lightsync.sync.standing_trees import StandingTrees
 from swift_lightsync.sync.wire import (
     exchange_message,
     notice,
-    shared_message,
     sync_message,
 )
 from swift_lightsync.sync.wire.known_sets import KnownSets
@@ -104,7 +98,6 @@ class LightSyncVerb(ObjectController):
         # A native lock, since pool threads look sets up.
         lock = patcher.original('threading').Lock
         self._known_sets = KnownSets(lock=lock())
-        self._known_shared = KnownSets(decode=SharedSet.decode, lock=lock())
         self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
         self._swift_dir = conf.get('swift_dir', '/etc/swift')
         self._failures = FailureStore(conf, self.logger)
@@ -133,12 +126,12 @@ class LightSyncVerb(ObjectController):
             if too many others are being answered, 507 if the device is not
             mounted
         """
-        handle = {ROOTS: self._take_roots, SHARED: self._take_shared,
-                  SUFFIXES: self._take_suffixes, MISSING: self._take_missing,
-                  REHASH: self._take_rehash, NOTICE: self._take_notice}
+        handle = {ROOTS: self._take_roots, SUFFIXES: self._take_suffixes,
+                  MISSING: self._take_missing, REHASH: self._take_rehash,
+                  NOTICE: self._take_notice}
         device, what, more = split_and_validate_path(request, 2, 3, True)
-        # A conversation is about many devices.
-        if what != SHARED and not self._is_mounted(device):
+        # Roots are of many devices.
+        if what != ROOTS and not self._is_mounted(device):
             return HTTPInsufficientStorage(drive=device, request=request)
         if what not in handle or more:
             return HTTPBadRequest(
@@ -159,35 +152,25 @@ class LightSyncVerb(ObjectController):
             device))
 
     def _hear_of_sender(self, request: Request) -> None:
-        for sender in notice.parse_sender(request.headers.get(SENDER_HEADER)):
-            if self._failures.has_failed(sender):
-                # Off the hub: it locks and writes a file.
-                tpool.execute(self._failures.hint, sender)
+        sender = parse_endpoint(request.headers.get(SENDER_HEADER) or '')
+        if sender and self._failures.has_failed(sender):
+            # Off the hub: it locks and writes a file.
+            tpool.execute(self._failures.hint, sender)
 
-    def _take_shared(self, request: Request) -> Response:
+    def _take_roots(self, request: Request) -> Response:
         self._hear_of_sender(request)
         with self._admitted(request) as body:
-            message = tpool.execute(shared_message.decode_question, body)
+            message = tpool.execute(sync_message.decode_roots, body)
             patience = _patience(request)
             owns = ownership(request, self._swift_dir)
             answer = None if owns else self._shared.kept(message, patience)
             if answer is None:
-                items = tpool.execute(self._known_shared.find, message)
+                items = tpool.execute(self._known_sets.find, message)
                 answer = (Verdict.UNKNOWN_SET, (), ()) if items is None \
                     else self._shared.answer(items, message.roots, patience,
                                              owns)
-            reply = shared_message.encode_reply(*answer)
+            reply = sync_message.encode_reply(*answer)
         return Response(request=request, body=reply,
-                        content_type='application/octet-stream')
-
-    def _take_roots(self, request: Request) -> Response:
-        device, _, policy = get_name_and_placement(request, 2, 2)
-        self._hear_of_sender(request)
-        with self._admitted(request) as body:
-            reply = self._reply(device, policy, body, request)
-        idle = self._activity.idle_seconds(device)
-        return Response(request=request, body=reply,
-                        headers={IDLE_HEADER: idle},
                         content_type='application/octet-stream')
 
     def _take_suffixes(self, request: Request) -> Response:
@@ -232,33 +215,6 @@ class LightSyncVerb(ObjectController):
             self.client_timeout))
         tpool.execute(self._failures.report, taken.reporter, taken.failed)
         return HTTPNoContent(request=request)
-
-    def _reply(self, device: str, policy: StoragePolicy, body: bytes,
-               request: Request) -> bytes:
-        # Off the hub: a few bytes can name a set of many partitions.
-        message, partitions = tpool.execute(
-            self._decode, sync_message.decode_roots, self._known_sets, body)
-        if partitions is None:
-            return sync_message.encode_reply(Verdict.UNKNOWN_SET)
-        read = partial(self._prints(policy).roots,
-                       anew=HAND_OFF_HEADER in request.headers)
-        roots, left = self._reads.in_time(read, device, partitions,
-                                          _deadline(request))
-        if left:
-            return sync_message.encode_reply(
-                Verdict.NOT_YET,
-                [self._reads.read_on(read, device, left,
-                                     len(roots) / _patience(request))])
-        return sync_message.encode_reply(Verdict.COMPARED, tpool.execute(
-            differing_slices, partitions, message.roots, tpool.execute(
-                owned, request, self._swift_dir, int(policy), device, roots)))
-
-    @staticmethod
-    def _decode(decode: Callable[[bytes], sync_message.Roots],
-                known_sets: KnownSets, body: bytes
-                ) -> tuple[sync_message.Roots, Optional[Any]]:
-        message = decode(body)
-        return message, known_sets.find(message)
 
     def _prints(self, policy: StoragePolicy) -> Fingerprints:
         if policy not in self._fingerprints:

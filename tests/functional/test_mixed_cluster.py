@@ -6,13 +6,54 @@ import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.functional.clusters import R5, object_servers
+from tests.functional.clusters import R3, R5, SyncCase, object_servers
 from tests.functional.objects import ClusterObjects
 
 T = int(time.time()) - 10000
 #: node -> (has the LIGHTSYNC verb, runs the LightSync replicator)
 CAST = {1: (True, True), 2: (False, True), 3: (True, False),
         4: (False, False), 5: (True, True)}
+
+
+def serve(cluster, node, with_verb):
+    """Start a node's object-servers: ours, or stock Swift's."""
+    cluster.kill(node)
+    for server in ('object-server', 'replication-server'):
+        path = cluster.conf_path(server, node)
+        with open(path) as conf:
+            text = conf.read()
+        ours, stock = 'egg:swift-lightsync#object', 'egg:swift#object'
+        with open(path, 'w') as conf:
+            conf.write(text.replace(stock, ours) if with_verb
+                       else text.replace(ours, stock))
+    cluster.start(node)
+
+
+def replicate(cluster, node, with_lightsync):
+    """Run a pass of a node's replicator: ours, or stock Swift's."""
+    conf = cluster.conf_path('object-server', node)
+    if not with_lightsync:
+        # A patched Swift would load our class for it.
+        with open(conf) as original:
+            text = original.read()
+        conf += '.stock'
+        with open(conf, 'w') as copy:
+            copy.write('\n'.join(
+                line for line in text.split('\n')
+                if not line.startswith('replicator_class')))
+    cluster.run_on(node, [cluster.layout.launcher(
+        'swift-object-lightsync' if with_lightsync
+        else 'swift-object-replicator'), conf, '--once'])
+
+
+def play_round(cluster, cast):
+    """Run a pass of each node at the same time.
+
+    :param cast: node -> whether its replicator is ours
+    """
+    with ThreadPoolExecutor(len(cast)) as pool:
+        list(pool.map(lambda node: replicate(cluster, node, cast[node]),
+                      cast))
 
 
 class MixedCluster:
@@ -25,39 +66,11 @@ class MixedCluster:
             object_servers(sync_method=cls.sync_method))
         for node, (has_verb, _) in CAST.items():
             if not has_verb:
-                cls.make_server_stock(node)
-
-    @classmethod
-    def make_server_stock(cls, node):
-        cls.cluster.kill(node)
-        for server in ('object-server', 'replication-server'):
-            path = cls.cluster.conf_path(server, node)
-            with open(path) as conf:
-                text = conf.read()
-            with open(path, 'w') as conf:
-                conf.write(text.replace('egg:swift-lightsync#object',
-                                        'egg:swift#object'))
-        cls.cluster.start(node)
+                serve(cls.cluster, node, False)
 
     def play_round(self):
-        def one_pass(node):
-            name = ('swift-object-lightsync' if CAST[node][1]
-                    else 'swift-object-replicator')
-            conf = self.cluster.conf_path('object-server', node)
-            if not CAST[node][1]:
-                # A patched Swift would load our class for it.
-                with open(conf) as original:
-                    text = original.read()
-                conf += '.stock'
-                with open(conf, 'w') as copy:
-                    copy.write('\n'.join(
-                        line for line in text.split('\n')
-                        if not line.startswith('replicator_class')))
-            self.cluster.run_on(node, [
-                self.cluster.layout.launcher(name), conf, '--once'])
-
-        with ThreadPoolExecutor(len(CAST)) as pool:
-            list(pool.map(one_pass, CAST))
+        play_round(self.cluster, {node: ours
+                                  for node, (_, ours) in CAST.items()})
 
     def test_single_copies_on_each_kind_of_node_reach_all_the_others(self):
         objects = ClusterObjects(self.cluster, R5.index)
@@ -89,3 +102,29 @@ class TestRsync(MixedCluster, unittest.TestCase):
 
 class TestSsync(MixedCluster, unittest.TestCase):
     sync_method = 'ssync'
+
+
+class TestRollingUpgrade(SyncCase):
+    """Nodes are upgraded one by one, and go back one by one."""
+
+    policy = R3
+    fields = {'nodes': 3, 'policies': (R3,)}
+
+    def test_all_that_is_written_reaches_all_after_each_step(self):
+        cast = dict.fromkeys(self.cluster.spec.node_numbers(), False)
+        for node in cast:
+            serve(self.cluster, node, False)
+        names = ['o-%d' % number for number in range(30)]
+        self.acknowledged.put_everywhere(names)
+        for ours in (True, False):
+            for node in cast:
+                self.acknowledged.put_quorums(names[::2])
+                for name in names[::7]:
+                    self.acknowledged.delete(
+                        name, self.acknowledged.quorum(name))
+                cast[node] = ours
+                serve(self.cluster, node, ours)
+                for _ in range(2):
+                    play_round(self.cluster, cast)
+                self.assertEqual([], self.acknowledged.wrong(),
+                                 (node, ours))

@@ -16,7 +16,7 @@ from swift_lightsync.sync.core.failure_table import (
     ERROR_SUPPRESSION_LIMIT,
     MAX_ROWS,
 )
-from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.wire import exchange_message
 from swift_lightsync.sync.wire.sync_message import encode_roots
@@ -65,7 +65,7 @@ class TestForgeries(SyncCase):
 
     def messages(self):
         """:returns: valid messages, as (what, bytes)"""
-        partitions = PartitionSet(range(32))
+        partitions = SharedSet((0, 'n1d1', number) for number in range(32))
         return [
             ('roots', encode_roots(partitions, (ROOT,) * 32, with_list=True)),
             ('roots', encode_roots(partitions, (ROOT,), with_list=False)),

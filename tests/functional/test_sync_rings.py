@@ -2,7 +2,9 @@
 """Object rings that change, and rings of unusual shapes."""
 
 import os
-from contextlib import ExitStack
+import re
+import shutil
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -114,6 +116,51 @@ class TestRemovedDevice(TestRingChanges):
         self.assertEqual([], [
             (device, partition) for device, partition
             in self.objects.strays() if device != 'n4d1'])
+
+
+class TestDifferentRings(TestRingChanges):
+    """Half of the nodes have a new ring, and half the one before."""
+
+    test_a_device_that_is_added_gets_its_share = None
+    test_a_device_without_weight_is_emptied = None
+
+    @contextmanager
+    def ring_before(self, nodes):
+        """Nodes keep the ring that there is now."""
+        before = self.cluster.layout.etc + '-before'
+        shutil.copytree(self.cluster.layout.etc, before)
+        texts = {}
+        for node in nodes:
+            self.cluster.kill(node)
+            for server in ('object-server', 'replication-server'):
+                path = self.cluster.conf_path(server, node)
+                with open(path) as conf:
+                    texts[path] = conf.read()
+                with open(path, 'w') as conf:
+                    conf.write(re.sub('(?m)^swift_dir = .*',
+                                      'swift_dir = ' + before, texts[path]))
+            self.cluster.start(node)
+        yield
+        for path, text in texts.items():
+            with open(path, 'w') as conf:
+                conf.write(text)
+        for node in nodes:
+            self.cluster.kill(node)
+            self.cluster.start(node)
+
+    def test_nothing_is_lost_and_all_is_in_place_once_they_are_the_same(self):
+        self.acknowledged.put_everywhere(self.names)
+        with self.ring_before((1, 2)):
+            self.objects.change_ring(('add', self.device('n1d2'), '100'),
+                                     ('set_weight', '/n3d1', '0'))
+            self.write()
+            for _ in range(3):
+                play_round(self.cluster)
+                self.assert_nothing_lost()
+            # Who has the old ring keeps what the new one gives to others.
+            self.assertTrue(self.objects.strays())
+        self.settle(4)
+        self.assertTrue(self.objects.partitions('n1d2'))
 
 
 class TestFractionalReplicas(RingCase):

@@ -7,11 +7,11 @@ from swift.common.swob import Request
 from swift.obj import server
 
 from swift_lightsync import object_server
-from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire.sync_message import encode_roots
 from tests.unit.sync.fixtures import SwiftTestCase
 
-MESSAGE = encode_roots(PartitionSet((0,)), ('ab' * 16,))
+MESSAGE = encode_roots(SharedSet([(0, 'sda', 0)]), ('ab' * 16,))
 
 
 class TestObjectServer(SwiftTestCase):

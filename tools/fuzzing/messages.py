@@ -15,7 +15,6 @@ from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire import exchange_message as exchange
 from swift_lightsync.sync.wire import (
     known_sets,
-    shared_message,
     sync_message,
 )
 from tools.fuzzing.mutate import repair_crc
@@ -57,17 +56,17 @@ def _of_each(values):
 
 
 def root_messages():
-    return [sync_message.encode_roots(partitions, comparison.slice_roots(
-        partitions, count, dict.fromkeys(partitions, DIGEST)),
-        with_list=with_list) for partitions in SETS
-        for count in (1, 2, len(partitions)) for with_list in (True, False)]
+    return [sync_message.encode_roots(items, comparison.slice_roots(
+        items, count, dict.fromkeys(items, DIGEST)), with_list=with_list)
+        for items in SHARED_SETS for count in (1, 2, len(items))
+        for with_list in (True, False)]
 
 
 def largest_roots():
     for low in (0, (1 << 32) - MOST):
-        partitions = PartitionSet(range(low, low + MOST))
+        items = SharedSet((0, 'sda', each) for each in range(low, low + MOST))
         for count in (1, 512, MOST):
-            yield sync_message.encode_roots(partitions, [DIGEST] * count)
+            yield sync_message.encode_roots(items, [DIGEST] * count)
 
 
 def largest_suffix_hashes():
@@ -99,46 +98,21 @@ def roots_reader():
     return parse
 
 
-def shared_messages():
-    return [shared_message.encode_question(items, comparison.slice_roots(
-        items, count, dict.fromkeys(items, DIGEST)), with_list)
-        for items in SHARED_SETS for count in (1, len(items))
-        for with_list in (True, False)]
-
-
-def largest_shared():
-    items = SharedSet((0, 'sda', each) for each in range(MOST))
-    yield shared_message.encode_question(items, [DIGEST])
-
-
-def shared_reader():
-    """Return a parser of questions like the object-server."""
-    known = known_sets.KnownSets(decode=SharedSet.decode)
-
-    def parse(data):
-        message = shared_message.decode_question(data)
-        items = known.find(message)
-        if items is not None:
-            comparison.differing_slices(items, message.roots, {})
-        return message
-    return parse
-
-
-def shared_replies():
+def root_replies():
     ready = DeviceState(Condition.READY, 7)
-    yield shared_message.encode_reply(sync_message.Verdict.UNKNOWN_SET)
+    yield sync_message.encode_reply(sync_message.Verdict.UNKNOWN_SET)
     for differing in ([], [0], [1, 5 | comparison.UNREAD, 299]):
-        yield shared_message.encode_reply(
+        yield sync_message.encode_reply(
             sync_message.Verdict.COMPARED, differing, [ready] * DEVICES)
     for condition in (Condition.UNMOUNTED, Condition.NOT_YET):
-        yield shared_message.encode_reply(
+        yield sync_message.encode_reply(
             sync_message.Verdict.NOT_YET, (),
             [ready, DeviceState(condition, 0xffffffff)])
 
 
-def encode_shared_reply(found):
+def encode_reply(found):
     verdict, reply = found
-    return shared_message.encode_reply(verdict, reply.differing,
+    return sync_message.encode_reply(verdict, reply.differing,
                                        reply.states)
 
 
@@ -149,9 +123,9 @@ class _Named(SimpleNamespace):
         return self.count
 
 
-def encode_roots(message, encode=sync_message.encode_roots):
+def encode_roots(message):
     named = message.partitions is None
-    return encode(
+    return sync_message.encode_roots(
         _Named(digest=message.digest, count=message.count, encoded=b'')
         if named else message.partitions, message.roots, with_list=not named)
 
@@ -171,21 +145,11 @@ def _message(name, examples, parse, encode,
 
 TARGETS = (
     _message('roots', root_messages(), roots_reader(), encode_roots,
-             large=largest_roots),
-    _message('reply', [
-        sync_message.encode_reply(sync_message.Verdict.UNKNOWN_SET),
-        *(sync_message.encode_reply(sync_message.Verdict.COMPARED, differing)
-          for differing in ([], [0], [1, 5, 299], range(SLICES)))],
-             lambda data: sync_message.decode_reply(data, SLICES),
-             lambda reply: sync_message.encode_reply(*reply)),
-    _message('shared', shared_messages(), shared_reader(),
-             lambda message: encode_roots(
-                 message, shared_message.encode_question),
              # A byte may stand for an item of three.
-             memory=200, large=largest_shared),
-    _message('shared-reply', [*shared_replies()],
-             lambda data: shared_message.decode_reply(data, SLICES, DEVICES),
-             encode_shared_reply),
+             memory=200, large=largest_roots),
+    _message('reply', [*root_replies()],
+             lambda data: sync_message.decode_reply(data, SLICES, DEVICES),
+             encode_reply),
     _message('suffixes', [exchange.encode_suffixes(each[:LARGEST_EXCHANGE])
                           for each in SETS],
              exchange.decode_suffixes, exchange.encode_suffixes),

@@ -3,9 +3,8 @@
 
 from swift_lightsync.sync.core.comparison import differing_slices
 from swift_lightsync.sync.core.conversation import Condition, DeviceState
-from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.patient_reads import PATIENCE
-from swift_lightsync.sync.wire import notice, shared_message, sync_message
+from swift_lightsync.sync.wire import notice, sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import Verdict
 
@@ -24,22 +23,26 @@ class Answers:
         self.failures = failures
         self.rounds = rounds
         self.known_sets = KnownSets()
-        self.known_shared = KnownSets(decode=SharedSet.decode)
 
-    def take_shared(self, sender, data, messages, hand_offs):
-        """Answer a question of a conversation; as :meth:`take_roots`.
+    def take_roots(self, sender, data, messages, hand_offs):
+        """Answer a sync message, as the object-server does.
 
+        :param sender: the endpoint of the node that sent it
+        :param messages: how many messages this one stands for
         :param hand_offs: whether to speak only of what the ring has here
+        :returns: the reply, and the seconds that it takes
         """
         world = self.world
         self._hear_of(sender)
-        message = shared_message.decode_question(data)
+        message = sync_message.decode_roots(data)
         seconds = world.network.work(self.node.number, world.costs.message)
-        items = self.known_shared.find(message)
+        items = self.known_sets.find(message)
         if items is None:
-            return shared_message.encode_reply(Verdict.UNKNOWN_SET), seconds
+            return sync_message.encode_reply(Verdict.UNKNOWN_SET), seconds
         mates = {mate.device['device']: mate for mate in self.node.mates}
-        each, roots, states, took = world.costs.fingerprint, {}, {}, {}
+        roots, states, took = {}, {}, {}
+        # A message's cost has a look at one partition.
+        each = world.costs.fingerprint if len(items) > 1 else 0.0
         for item in items:
             _, device, partition = item
             node = mates[device]
@@ -57,9 +60,9 @@ class Answers:
             for device in items.devices]
         seconds += max(took.values(), default=0)
         if states:
-            return shared_message.encode_reply(
+            return sync_message.encode_reply(
                 Verdict.NOT_YET, (), told), seconds
-        return shared_message.encode_reply(
+        return sync_message.encode_reply(
             Verdict.COMPARED, differing_slices(items, message.roots, roots),
             told), seconds
 
@@ -70,29 +73,3 @@ class Answers:
     def take_notice(self, data):
         taken = notice.decode(data)
         self.failures.report(taken.reporter, taken.failed)
-
-    def take_roots(self, node, sender, data, messages):
-        """Answer a sync message, as the object-server does.
-
-        :param node: the device that is asked
-        :param sender: the endpoint of the node that sent it
-        :param messages: how many messages this one stands for
-        :returns: the reply, and the seconds that it takes
-        """
-        world, number = self.world, node.number
-        self._hear_of(sender)
-        message = sync_message.decode_roots(data)
-        seconds = world.network.work(number, world.costs.message)
-        partitions = self.known_sets.find(message)
-        if partitions is None:
-            return sync_message.encode_reply(Verdict.UNKNOWN_SET), seconds
-        roots, until = {}, seconds + PATIENCE
-        for partition in partitions:
-            if seconds > until:
-                return sync_message.encode_reply(
-                    Verdict.NOT_YET, [1]), seconds
-            roots[partition] = world.disks.root(number, partition)
-            seconds += node.hash(partition) / messages
-        return (sync_message.encode_reply(
-            Verdict.COMPARED, differing_slices(
-                partitions, message.roots, roots)), seconds)

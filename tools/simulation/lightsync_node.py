@@ -92,8 +92,8 @@ class HandOffRound(HandOff):
         super().__init__(node.neighbours, 0, device['device'],
                          device['region'], partition,
                          disks.root(node.number, partition),
-                         disks.suffixes(node.number, partition),
-                         node.others(partition))
+                         disks.suffixes(node.number, partition))
+        self.bring_home(node.others(partition))
 
 
 class Job:

@@ -6,11 +6,7 @@ Whom to ask, and what is charged, is the product's engine, and so are the
 bytes of messages; this module encodes and decodes them, and takes the time.
 """
 
-from swift_lightsync.sync.core.comparison import compare
-from swift_lightsync.sync.core.conversation import (
-    Told,
-    converse,
-)
+from swift_lightsync.sync.core.conversation import converse
 from swift_lightsync.sync.core.engine.actions import (
     Failed,
     Knock,
@@ -20,12 +16,12 @@ from swift_lightsync.sync.core.engine.actions import (
     Together,
 )
 from swift_lightsync.sync.core.engine.asking import MESSAGES
-from swift_lightsync.sync.core.engine.peers import AskDevice, AskNode, Peers
+from swift_lightsync.sync.core.engine.peers import AskNode, Peers
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.sync_client import SHORT
-from swift_lightsync.sync.wire import shared_message, sync_message
+from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.sync_message import Verdict
 from tools.simulation import events
 from tools.simulation.answers import Answers
@@ -136,8 +132,6 @@ class Neighbours(Peers):
             return (yield from method(*args))
         if isinstance(action, AskNode):
             return (yield from self._ask_node(action))
-        if isinstance(action, AskDevice):
-            return (yield from self._ask_device(action))
         if isinstance(action, Knock):
             return self.reply(self.world.network.reach(
                 self.node.number, action.node['id']))
@@ -155,8 +149,10 @@ class Neighbours(Peers):
     def _ask_node(self, action):
         """A process: compare with a node what its devices share with ours."""
         conversation = converse(action.roots)
-        sample = Sample(self.world.weight, self.world.placement.pairs,
-                        MESSAGES)
+        weight = self.world.weight
+        # Unbatched, a message is about one partition.
+        sample = Sample(weight, self.world.placement.pairs, MESSAGES) \
+            if self.batched else Sample(weight, weight)
         reply = None
         while True:
             try:
@@ -173,7 +169,7 @@ class Neighbours(Peers):
         peer = self.world.nodes[device['id']]
         for with_list in ((True,) if len(items.encoded) <= SHORT
                           else (False, True)):
-            data = shared_message.encode_question(items, asked.roots,
+            data = sync_message.encode_roots(items, asked.roots,
                                                   with_list)
             reach, seconds = self.reach(device)
             work = 0.0
@@ -181,16 +177,16 @@ class Neighbours(Peers):
                 # The node is there, and tells of all its devices.
                 reach, seconds = Reach.ANSWERED, self.world.network.latency
             if reach in (Reach.ANSWERED, Reach.UNANSWERED):
-                data, work = peer.neighbours.answers.take_shared(
+                data, work = peer.neighbours.answers.take_roots(
                     self.endpoint, data, sample.messages, hand_offs)
-                verdict, reply = shared_message.decode_reply(
+                verdict, reply = sync_message.decode_reply(
                     data, len(asked.roots), len(items.devices))
-                size = len(shared_message.encode_question(
+                size = len(sync_message.encode_roots(
                     items, asked.roots, with_list))
                 question, answer = sample.root_bytes(
                     asked, with_list, size, len(reply.differing))
                 self.count(device['id'], sample, question, answer + len(
-                    reply.states) * shared_message.STATE.size)
+                    reply.states) * sync_message.STATE.size)
             reach, seconds = self.in_time(reach, seconds, work)
             yield seconds * (1 if reach in (Reach.SILENT, Reach.REFUSED)
                              else sample.turns)
@@ -198,54 +194,6 @@ class Neighbours(Peers):
                 return self.reply(reach)
             if verdict is not Verdict.UNKNOWN_SET:
                 return reply
-        raise AssertionError('the set is unknown where it was just sent')
-
-    def _ask_device(self, action):
-        """A process: send the roots of partitions to a device."""
-        comparison = compare(action.roots)
-        sample = Sample(self.world.weight, self.world.weight)
-        outcome = None
-        while True:
-            try:
-                asked = comparison.send(outcome)
-            except StopIteration as end:
-                found = end.value
-                return Reply(Outcome.ANSWERED, Told(
-                    Answer.DIFFER if found.differing else Answer.MATCH,
-                    found.differing, None, found.unread))
-            outcome = yield from self._differing(action.node, asked, sample)
-            if isinstance(outcome, Reply):
-                return outcome
-
-    def _differing(self, device, asked, sample):
-        partitions = asked.partitions
-        is_short = len(partitions.encoded) <= sync_message.DIGEST_BYTES
-        peer = self.world.nodes[device['id']]
-        for with_list in ((True,) if is_short else (False, True)):
-            data = sync_message.encode_roots(partitions, asked.roots,
-                                             with_list=with_list)
-            reach, seconds = self.reach(device)
-            work = 0.0
-            if reach in (Reach.ANSWERED, Reach.UNANSWERED):
-                reply, work = peer.neighbours.answers.take_roots(
-                    peer, self.endpoint, data, sample.messages)
-                verdict, differing = sync_message.decode_reply(
-                    reply, len(asked.roots))
-                self.count(device['id'], sample, *sample.root_bytes(
-                    asked, with_list, len(data), len(differing)))
-            elif reach is Reach.UNMOUNTED:
-                self.count(device['id'], sample, len(data), 0)
-            reach, seconds = self.in_time(reach, seconds, work)
-            # One that was lost by chance is one of many alike.
-            yield seconds * (1 if reach in (Reach.SILENT, Reach.REFUSED)
-                             else sample.turns)
-            if reach is not Reach.ANSWERED:
-                return self.reply(reach)
-            if verdict is Verdict.NOT_YET:
-                return Reply(Outcome.ANSWERED, refusal=Answer.NOT_YET,
-                             wait=differing[0])
-            if verdict is Verdict.COMPARED:
-                return differing
         raise AssertionError('the set is unknown where it was just sent')
 
     def reach(self, device):

@@ -215,5 +215,5 @@ class Node:
             world.costs.http_timeout * weight)
         return Reach.ANSWERED
 
-    def take_roots(self, sender, data, messages):
+    def take_roots(self, sender, data, messages, hand_offs):
         raise NotImplementedError('a stock node is not sent sync messages')

@@ -171,7 +171,7 @@ class Sample:
     def root_bytes(self, message, with_list, size, differ):
         """Return the bytes of the bodies of a sync message and its answer.
 
-        :param message: a ``comparison.Ask``
+        :param message: a ``conversation.Ask``
         :param with_list: whether the set itself was sent, rather than its
             digest
         :param size: bytes of the body as encoded

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A shared set in little memory, whose items are found by their place."""
+"""A set of partitions in little memory: items are found by their place."""
 
 from array import array
 from bisect import bisect_left, bisect_right

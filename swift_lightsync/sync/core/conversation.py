@@ -9,9 +9,13 @@ others. PROTOCOL.md, "A conversation".
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple, Optional
+from math import isqrt
+from typing import NamedTuple, Optional, Union
 
-from swift_lightsync.sync.core.comparison import Ask, compare
+from swift_lightsync.sync.core.compact_set import CompactSet
+from swift_lightsync.sync.core.comparison import SMALL, UNREAD
+from swift_lightsync.sync.core.partition_set import leaf_of, slice_length
+from swift_lightsync.sync.core.root_tree import RootTree
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
 
@@ -131,35 +135,75 @@ def told_of(shared: SharedTold, policy: int, device: str,
                 state.seconds, unread)
 
 
-def converse(roots: Mapping[SharedItem, str]
-             ) -> Generator[Ask, SharedReply, SharedTold]:
+@dataclass(frozen=True)
+class Ask:
+    """Asks the peer which slices of a set differ from its own.
+
+    :param partitions: the set
+    :param roots: the root of each slice, 32 hex digits
+    """
+    partitions: Union[CompactSet, SharedSet]
+    roots: tuple[str, ...]
+
+
+#: Questions, whose replies are sent back, and what was found.
+Conversation = Generator[Ask, SharedReply, SharedTold]
+
+
+def narrow_down(items: Union[CompactSet, SharedSet],
+                tree: RootTree) -> Conversation:
     """Narrow down what differs between two nodes, with few questions.
+
+    One root over all partitions settles the stable case. Where it differs,
+    slices of the set and then single partitions narrow the difference down.
+
+    :param items: the set
+    :param tree: the roots of its partitions
+    :returns: a generator that yields an :class:`Ask`, is sent its
+        :class:`SharedReply`, and returns what was found; it ends at once if
+        some device of the peer is not ready
+    """
+    told = SharedTold()
+    places: Sequence[int] = range(len(items))
+    for count in (1, isqrt(len(items))) if len(items) > SMALL else ():
+        reply = yield Ask(items, tree.slice_roots(count))
+        told.states.update(zip(items.devices, reply.states))
+        if not reply.compared:
+            return told
+        length = slice_length(len(items), count)
+        places = [place for index in reply.differing
+                  for place in range(len(items))[
+                      (index & ~UNREAD) * length:
+                      ((index & ~UNREAD) + 1) * length]]
+        if not places:
+            return told
+    suspects = SharedSet(map(items.item, places))
+    reply = yield Ask(suspects, tuple(
+        tree.leaf(place).hex() for place in sorted(places)))
+    told.states.update(zip(suspects.devices, reply.states))
+    for index in reply.differing:
+        if index & UNREAD:
+            told.unread.add(suspects[index ^ UNREAD])
+        else:
+            told.differing.add(suspects[index])
+    return told
+
+
+def converse(roots: Mapping[SharedItem, str]) -> Conversation:
+    """Narrow down what differs, over the devices of the peer that are ready.
 
     :param roots: the root of each partition, 32 hex digits, by policy, the
         peer's device and the partition
-    :returns: a generator that yields an :class:`Ask`, is sent its
-        :class:`SharedReply`, and returns what was found
+    :returns: as :func:`narrow_down`
     """
-    told = SharedTold()
-    left = dict(roots)
+    told, left = SharedTold(), SharedSet(roots)
     while left:
-        comparison = compare(left, SharedSet)
-        try:
-            ask = next(comparison)
-            while True:
-                reply = yield ask
-                told.states.update(zip(SharedSet(ask.partitions).devices,
-                                       reply.states))
-                if not reply.compared:
-                    break
-                ask = comparison.send(reply.differing)
-        except StopIteration as end:
-            told.differing.update(end.value.differing)
-            told.unread.update(end.value.unread)
-            break
-        ready = {item: root for item, root in left.items()
-                 if told.states[item[1]].condition is Condition.READY}
+        told.add((yield from narrow_down(left, RootTree(
+            leaf_of(item, roots[item]) for item in left))))
+        ready = SharedSet(
+            item for item in left
+            if told.states[item[1]].condition is Condition.READY)
         if len(ready) == len(left):
-            raise ValueError('nothing was compared, though all is ready')
+            break
         left = ready
     return told

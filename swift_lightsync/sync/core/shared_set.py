@@ -26,6 +26,10 @@ MAX_NAME = 1020
 class SharedSet(ItemSet[SharedItem]):
     """Partitions of devices and policies, ascending, each once."""
 
+    def item(self, place: int) -> SharedItem:
+        """Return the item at a place."""
+        return self[place]
+
     @cached_property
     def devices(self) -> tuple[str, ...]:
         """The names of the devices, ascending."""

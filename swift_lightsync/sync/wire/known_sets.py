@@ -2,11 +2,10 @@
 """The sets of partitions that peers have sent and now name by digest."""
 
 from collections import OrderedDict
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Optional
 
-from swift_lightsync.sync.core.partition_set import ItemSet, PartitionSet
+from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire.sync_message import DIGEST_BYTES, Roots
 
 #: Bytes of all sets together; a partition mostly takes one.
@@ -21,23 +20,19 @@ class KnownSets:
     The digest is computed here, so no peer can make it name another set.
 
     :param capacity: bytes to remember at most, of all sets together
-    :param decode: decodes a set
     :param lock: a lock, if threads use it at the same time; it is held for no
         longer than a look-up takes
     """
 
     def __init__(self, capacity: int = CAPACITY,
-                 decode: Callable[[bytes, int], ItemSet[Any]]
-                 = PartitionSet.decode,
                  lock: Optional[AbstractContextManager[Any]] = None) -> None:
         self.capacity = capacity
-        self._decode = decode
         #: The bytes of each set by its digest, the one used last at the end.
         self._encoded: OrderedDict[bytes, bytes] = OrderedDict()
         self._bytes = 0
         self._lock = lock or nullcontext()
 
-    def find(self, message: Roots) -> Optional[ItemSet[Any]]:
+    def find(self, message: Roots) -> Optional[SharedSet]:
         """Return the set that a message is about.
 
         :param message: a decoded sync message
@@ -56,9 +51,9 @@ class KnownSets:
             if encoded is None:
                 return None
             self._encoded.move_to_end(message.digest)
-        return self._decode(encoded, message.count)
+        return SharedSet.decode(encoded, message.count)
 
-    def _remember(self, partitions: ItemSet[Any]) -> None:
+    def _remember(self, partitions: SharedSet) -> None:
         if len(partitions.encoded) <= DIGEST_BYTES:
             # So short a set is never named by its digest.
             return

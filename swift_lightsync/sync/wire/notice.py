@@ -6,17 +6,9 @@ LightSync §5.4.2. PROTOCOL.md, "Notices", is the format. A notice is a hint.
 
 import json
 from dataclasses import dataclass
-from typing import Literal, Optional
-from urllib.parse import quote, unquote
+from typing import Literal
 
-from swift_lightsync.common.address import (
-    DeviceTuple,
-    Node,
-    Place,
-    PlaceTuple,
-    parse_device,
-    parse_endpoint,
-)
+from swift_lightsync.common.address import Node, Place
 from swift_lightsync.common.records import Record, RecordError, load_json
 
 VERSION = 1
@@ -64,31 +56,3 @@ def decode(data: bytes) -> Notice:
         return Notice.from_json(document)
     except RecordError as err:
         raise NoticeError(err)
-
-
-def encode_sender(device: DeviceTuple) -> str:
-    """Return the value of the header that names the sender of a sync message.
-
-    :param device: the sender
-    :returns: ``IP:port/name``, the name as in a URL
-    """
-    ip, port, name = device
-    return '%s:%d/%s' % (ip, port, quote(name, safe=''))
-
-
-def parse_sender(value: Optional[str]) -> list[PlaceTuple]:
-    """Return the keys of failure tables that a sync message's sender has.
-
-    :param value: as from :func:`encode_sender`, or None; the name may be
-        missing
-    :returns: the keys of its node and of the device; of the node alone if the
-        name is missing, none if the value is not valid
-    """
-    where, slash, name = (value or '').partition('/')
-    endpoint = parse_endpoint(where)
-    if endpoint is None or not slash:
-        return [endpoint] if endpoint else []
-    try:
-        return [endpoint, parse_device([*endpoint, unquote(name)])]
-    except ValueError:
-        return []

@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bytes of a sync message and of its reply.
 
-PROTOCOL.md, "The sync message", is the format; nothing else encodes it.
+It is about partitions of all devices that two nodes share, and its reply tells
+how each device is as well. PROTOCOL.md, "The sync message", is the format;
+nothing else encodes it.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Optional
 from zlib import crc32
 
 from swift_lightsync.sync.core.comparison import UNREAD
+from swift_lightsync.sync.core.conversation import (
+    Condition,
+    DeviceState,
+    SharedReply,
+)
 from swift_lightsync.sync.core.partition_set import (
     MAX_PARTITIONS,
-    ItemSet,
     NamedSet,
-    PartitionSet,
     PartitionSetError,
     slices_of,
 )
+from swift_lightsync.sync.core.shared_set import SharedSet
 
 MAGIC = b'LSYN'
 VERSION = 1
@@ -28,8 +34,11 @@ ROOTS, REPLY = 1, 2
 HEAD = struct.Struct('<4sBB')
 #: form of the set, its partitions, its bytes, roots
 ROOTS_FIELDS = struct.Struct('<HIII')
-#: verdict, slices that differ
-REPLY_FIELDS = struct.Struct('<HI')
+#: verdict, slices that differ, devices
+REPLY_FIELDS = struct.Struct('<HII')
+#: condition, seconds
+STATE = struct.Struct('<BI')
+MAX_SECONDS = 0xffffffff
 NUMBER = struct.Struct('<I')
 ROOT_BYTES = 16
 DIGEST_BYTES = 16
@@ -49,7 +58,7 @@ class Verdict(IntEnum):
     COMPARED = 1
     #: The set's digest is not known; send the list.
     UNKNOWN_SET = 2
-    #: Not all roots have been read; ask again later.
+    #: Some device is not ready.
     NOT_YET = 3
 
 
@@ -71,7 +80,7 @@ class Roots:
     """
     roots: tuple[str, ...]
     count: int
-    partitions: Optional[ItemSet[Any]] = None
+    partitions: Optional[SharedSet] = None
     digest: Optional[bytes] = None
 
 
@@ -116,33 +125,28 @@ def unpack(kind: int, fields: struct.Struct,
 
 
 def encode_roots(partitions: NamedSet, roots: Sequence[str],
-                 with_list: bool = True, kind: int = ROOTS) -> bytes:
+                 with_list: bool = True) -> bytes:
     """Return the bytes of a sync message.
 
     :param partitions: the set of partitions that it is about
     :param roots: the root of each of its slices, 32 hex digits
     :param with_list: whether to send the set, or its digest only
-    :param kind: ROOTS, or that of ``shared_message``
     """
     form, name = ((Form.LIST, partitions.encoded) if with_list
                   else (Form.DIGEST, partitions.digest))
     return pack(
-        kind, ROOTS_FIELDS.pack(form, len(partitions), len(name),
+        ROOTS, ROOTS_FIELDS.pack(form, len(partitions), len(name),
                                  len(roots)),
         name, bytes.fromhex(''.join(roots)))
 
 
-def decode_roots(data: bytes, kind: int = ROOTS,
-                 decode: Callable[[bytes, int], ItemSet[Any]]
-                 = PartitionSet.decode) -> Roots:
+def decode_roots(data: bytes) -> Roots:
     """Decode a sync message.
 
     :param data: the bytes of the message
-    :param kind: as for :func:`encode_roots`
-    :param decode: decodes the set
     :raises SyncMessageError: if they are no sync message
     """
-    (form, count, length, slices), rest = unpack(kind, ROOTS_FIELDS, data)
+    (form, count, length, slices), rest = unpack(ROOTS, ROOTS_FIELDS, data)
     if slices != slices_of(count, slices):
         raise SyncMessageError('%d roots of %d partitions, which cannot be '
                                'cut so' % (slices, count))
@@ -155,42 +159,63 @@ def decode_roots(data: bytes, kind: int = ROOTS,
         return Roots(roots, count, digest=name)
     _require('form', form, Form.LIST.value)
     try:
-        return Roots(roots, count, decode(name, count))
+        return Roots(roots, count, SharedSet.decode(name, count))
     except PartitionSetError as err:
         raise SyncMessageError('set of partitions: %s' % err)
 
 
-def encode_reply(verdict: Verdict, differing: Sequence[int] = ()) -> bytes:
+def encode_reply(verdict: Verdict, differing: Sequence[int] = (),
+                 states: Sequence[DeviceState] = ()) -> bytes:
     """Return the bytes of the reply to a sync message.
 
-    :param verdict: what the reply says
-    :param differing: as of ``comparison.differing_slices``; of NOT_YET
-        instead the seconds after which to ask again
+    :param verdict: COMPARED; UNKNOWN_SET; NOT_YET if some device is not ready
+    :param differing: as of ``comparison.differing_slices``
+    :param states: of the devices, in the order of the set
     """
-    return pack(REPLY, REPLY_FIELDS.pack(verdict, len(differing)),
-                struct.pack('<%dI' % len(differing), *differing))
+    return pack(REPLY,
+                REPLY_FIELDS.pack(verdict, len(differing), len(states)),
+                struct.pack('<%dI' % len(differing), *differing),
+                b''.join(STATE.pack(state.condition,
+                                    min(state.seconds, MAX_SECONDS))
+                         for state in states))
 
 
-def decode_reply(data: bytes, slices: int) -> tuple[Verdict, list[int]]:
+def decode_reply(data: bytes, slices: int, devices: int
+                 ) -> tuple[Verdict, SharedReply]:
     """Decode the reply to a sync message.
 
     :param data: the bytes of the reply
     :param slices: how many roots the message had
-    :returns: the verdict, and what :func:`encode_reply` was given
+    :param devices: how many devices its set has
+    :returns: the verdict, and the reply
     :raises SyncMessageError: if it is no reply to such a message
     """
-    (verdict, count), rest = unpack(REPLY, REPLY_FIELDS, data)
-    _require('length', len(rest), count * NUMBER.size)
+    (verdict, count, said), rest = unpack(REPLY, REPLY_FIELDS, data)
     if verdict not in list(Verdict):
         raise SyncMessageError('verdict is %d' % verdict)
-    differing = [index for index, in NUMBER.iter_unpack(rest)]
-    if verdict == Verdict.NOT_YET:
-        _require('numbers', count, 1)
-        return Verdict.NOT_YET, differing
+    if said != (0 if verdict == Verdict.UNKNOWN_SET else devices):
+        raise SyncMessageError('%d devices, %d were asked about'
+                               % (said, devices))
+    at = count * NUMBER.size
+    if len(rest) != at + said * STATE.size:
+        raise SyncMessageError('%d bytes for %d slices and %d devices'
+                               % (len(rest), count, said))
+    differing = [index for index, in NUMBER.iter_unpack(rest[:at])]
     indices = [index & ~UNREAD for index in differing]
     if any(a >= b for a, b in zip(indices, indices[1:])):
         raise SyncMessageError('slices do not ascend')
     if indices and (indices[-1] >= slices or verdict != Verdict.COMPARED):
         raise SyncMessageError('slice %d differs, but %d were asked for'
                                % (indices[-1], slices))
-    return Verdict(verdict), differing
+    states = [_state(*fields) for fields in STATE.iter_unpack(rest[at:])]
+    if verdict == Verdict.NOT_YET and all(
+            state.condition is Condition.READY for state in states):
+        raise SyncMessageError('nothing was compared, though all is ready')
+    return Verdict(verdict), SharedReply(verdict == Verdict.COMPARED,
+                                         differing, states)
+
+
+def _state(condition: int, seconds: int) -> DeviceState:
+    if condition not in list(Condition):
+        raise SyncMessageError('condition is %d' % condition)
+    return DeviceState(Condition(condition), seconds)

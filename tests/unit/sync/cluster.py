@@ -25,7 +25,7 @@ from tests.unit.sync.fixtures import (
 
 VERBS = ('LIGHTSYNC', 'REPLICATE', 'SSYNC')
 #: What a sync message is about.
-SYNC = '/' + verb.ROOTS, '/' + verb.SHARED
+SYNC = '/' + verb.ROOTS
 
 
 class Node:

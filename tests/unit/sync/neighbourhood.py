@@ -10,8 +10,15 @@ from swift.common.concurrency import Timeout, sleep
 
 from swift_lightsync.sync import failure_store, local_devices, neighbours
 from swift_lightsync.sync.connections import ConnectFailure
-from swift_lightsync.sync.core.conversation import Told
-from swift_lightsync.sync.core.sync_round import Answer
+from swift_lightsync.sync.core.conversation import (
+    Condition,
+    DeviceState,
+    SharedTold,
+)
+from swift_lightsync.sync.core.engine.asking import asking_node
+from swift_lightsync.sync.core.engine.grouping import pairs_of
+from swift_lightsync.sync.core.engine.rounds import Round
+from swift_lightsync.sync.core.sync_round import Answer, Check
 from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.neighbours import Neighbours
 from swift_lightsync.sync.wire.notice import decode
@@ -19,7 +26,6 @@ from tests.unit.sync.fixtures import CapturingLogger, node
 
 #: Of the local node.
 HERE = ('127.0.0.1', 6200)
-ROOTS = {0: 'ab' * 16}
 
 
 def refuse():
@@ -38,8 +44,8 @@ def break_off():
     raise ConnectionResetError()
 
 
-def answer(idle=None):
-    return Told(Answer.MATCH, idle=idle)
+def answer(idle=0):
+    return SharedTold(states={'sda': DeviceState(Condition.READY, idle)})
 
 
 class Clock:
@@ -68,7 +74,7 @@ class FakeClient:
     def behave(self, where):
         return self.behaviour.get(where, answer)()
 
-    def ask(self, sender, node, policy, roots):
+    def ask_shared(self, sender, node, roots, hand_offs):
         return self.behave(endpoint(node))
 
     def notify(self, node, data):
@@ -120,11 +126,28 @@ class Bench:
         if self.subject.has_failed(to):
             return None
         try:
-            return self.subject.ask('sda', to, Hashable(self.policy),
-                                    ROOTS).answer
+            return ask(self.subject, to, Hashable(self.policy)).answer
         finally:
             # For the notices to be sent.
             sleep()
+
+
+def ask(neighbours, to, policy):
+    """Ask a neighbour about a partition, as a round does.
+
+    :returns: what it said, a Told
+    """
+    asked = []
+
+    def begin():
+        asked.append((yield Check(to)))
+
+    each = Round(neighbours, policy, 'sda', 1, 0, 'ab' * 16, 1)
+    each.begin(begin())
+    told = mock.Mock(wraps=neighbours.note)
+    with mock.patch.object(neighbours, 'note', told):
+        neighbours.drive(asking_node(neighbours, pairs_of([each])))
+    return told.call_args.args[-1]
 
 
 class Hashable:
@@ -135,6 +158,8 @@ class Hashable:
 
     def __hash__(self):
         return 0
+
+    __int__ = __hash__
 
     def __eq__(self, other):
         return True

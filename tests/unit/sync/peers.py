@@ -6,6 +6,7 @@ import gc
 
 from swift.common.concurrency import listen, sleep, spawn, tpool
 
+from swift_lightsync.sync.core.conversation import Condition, DeviceState
 from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.sync_client import SyncClient
 from swift_lightsync.sync.wire.sync_message import Verdict, encode_reply
@@ -19,8 +20,15 @@ from tests.unit.sync.fixtures import (
 )
 from tests.unit.sync.verbs import EMPTY
 
-SENDER = ('127.0.0.9', 6209, 'sdb 1')
-EQUAL = encode_reply(Verdict.COMPARED)
+SENDER = ('127.0.0.9', 6209)
+STATES = [DeviceState(Condition.READY, 7)]
+
+
+def reply(*differing):
+    return encode_reply(Verdict.COMPARED, differing, STATES)
+
+
+EQUAL = reply()
 
 
 def answer(body=EQUAL, status=b'200 OK', length=None, headers=b''):
@@ -103,12 +111,11 @@ class ClientTestCase(SwiftTestCase):
         return self.scripted(script)
 
     def ask(self, peer, roots=None):
-        told = self.ask_all(peer, roots)
-        return told.answer, told.differing
-
-    def ask_all(self, peer, roots=None):
-        return self.client.ask(SENDER, peer, self.policy,
-                               roots or {0: EMPTY})
+        """Ask about partitions of one device; return what differs."""
+        told = self.client.ask_shared(SENDER, peer, {
+            (0, peer['device'], partition): root
+            for partition, root in (roots or {0: EMPTY}).items()})
+        return {partition for _, _, partition in told.differing}
 
     def kept(self, peer):
         """Return the connections to a peer that are not in use."""

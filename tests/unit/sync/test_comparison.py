@@ -12,23 +12,30 @@ from hypothesis import strategies as st
 from swift_lightsync.sync.core import comparison
 from swift_lightsync.sync.core.comparison import (
     UNREAD,
-    Ask,
-    Compared,
-    compare,
     differing_slices,
     slice_roots,
 )
+from swift_lightsync.sync.core.conversation import (
+    Ask,
+    Condition,
+    DeviceState,
+    SharedReply,
+    SharedTold,
+    converse,
+)
 from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.shared_set import SharedSet
 from tests.unit.sync import documented
 
 SAME, OTHER = 'ab' * 16, 'cd' * 16
+READY = DeviceState(Condition.READY)
 MESSAGES = 3
 
 
 def narrow(ours, theirs):
     """Return the partitions that differ, and the list of what was asked."""
     found, asked = compared(ours, theirs)
-    return found.differing, asked
+    return found[0], asked
 
 
 def compared(ours, theirs):
@@ -36,17 +43,24 @@ def compared(ours, theirs):
 
     :param ours: the sender's roots
     :param theirs: the receiver's
-    :returns: what was found, and the list of what was asked
+    :returns: what differs and what is unread, and the list of what was asked
     """
-    asked, answer = [], None
-    comparing = compare(ours)
+    ours, theirs = of_device(ours), of_device(theirs)
+    asked, reply = [], None
+    comparing = converse(ours)
     while True:
         try:
-            ask = comparing.send(answer)
+            ask = comparing.send(reply)
         except StopIteration as end:
-            return end.value, asked
+            return [{partition for _, _, partition in found} for found in (
+                end.value.differing, end.value.unread)], asked
         asked.append(ask)
-        answer = differing_slices(ask.partitions, ask.roots, theirs)
+        reply = SharedReply(True, differing_slices(
+            ask.partitions, ask.roots, theirs), [READY])
+
+
+def of_device(roots):
+    return {(0, 'sda', partition): root for partition, root in roots.items()}
 
 
 def roots(size, changed=(), start=0):
@@ -86,8 +100,7 @@ class TestNarrowing(unittest.TestCase):
         ours = dict.fromkeys(partitions, SAME)
         theirs = {partition: OTHER if partition in differing else SAME
                   for partition in partitions if partition not in unread}
-        self.assertEqual(Compared(frozenset(differing), frozenset(unread)),
-                         compared(ours, theirs)[0])
+        self.assertEqual([differing, unread], compared(ours, theirs)[0])
 
     def test_what_only_the_other_side_has_does_not_matter(self):
         self.assertEqual(set(), narrow(roots(40), roots(400))[0])
@@ -136,13 +149,15 @@ class TestMessages(unittest.TestCase):
 
     def test_it_ends_once_the_difference_is_gone(self):
         for after in (1, 2):
-            comparing = compare(roots(100))
+            comparing = converse(of_device(roots(100)))
             ask = next(comparing)
             for _ in range(after):
-                ask = comparing.send(list(range(len(ask.roots))))
+                ask = comparing.send(SharedReply(
+                    True, list(range(len(ask.roots))), [READY]))
             with self.assertRaises(StopIteration) as end:
-                comparing.send([])
-            self.assertEqual(Compared(frozenset()), end.exception.value)
+                comparing.send(SharedReply(True, [], [READY]))
+            self.assertEqual(SharedTold(states={'sda': READY}),
+                             end.exception.value)
 
     def test_the_documented_numbers_of_slices(self):
         self.assertRegex(re.sub(r'\s+', ' ', documented.protocol()),
@@ -179,4 +194,4 @@ class TestSlices(unittest.TestCase):
 
     def test_what_is_asked_cannot_be_changed(self):
         with self.assertRaises(AttributeError):
-            Ask(PartitionSet(()), ()).roots = (SAME,)
+            Ask(SharedSet(()), ()).roots = (SAME,)

@@ -102,7 +102,7 @@ class Trouble:
             self.put_all('o', stamp, [0])
             with Meddler(self.nodes[1], what, hang) as met, \
                     mock.patch.object(neighbours.client.connections,
-                                      'http_timeout', 1):
+                                      'http_timeout', 5):
                 stats = self.run_pass(0)
             self.assertEqual(1, met.calls)
             self.assertNotIn('REPLICATE', self.requests()[1])

@@ -10,10 +10,8 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swift_lightsync.sync.core.partition_set import (
-    PartitionSet,
-    PartitionSetError,
-)
+from swift_lightsync.sync.core.partition_set import PartitionSetError
+from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire import known_sets
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import Roots
@@ -31,8 +29,12 @@ def named(partitions, count=None):
 
 def some(number, size=30):
     """The number-th of sets that have nothing in common; a byte each."""
-    return PartitionSet(range(number * size, (number + 1) * size - 1)
-                        if number else range(size - 1))
+    return of_device(range(number * size, (number + 1) * size - 1)
+                     if number else range(size - 1))
+
+
+def of_device(partitions):
+    return SharedSet((0, 'sda', partition) for partition in partitions)
 
 
 #: What one of them takes of the capacity.
@@ -58,7 +60,7 @@ class TestKnownSets(unittest.TestCase):
 
     def test_one_that_is_no_longer_than_its_digest_is_not_kept(self):
         known = KnownSets()
-        for partitions in (PartitionSet(()), some(1, size=17)):
+        for partitions in (SharedSet(()), some(1, size=2)):
             known.find(listed(partitions))
             self.assertIsNone(known.find(named(partitions)))
 
@@ -66,7 +68,7 @@ class TestKnownSets(unittest.TestCase):
         known = KnownSets(capacity=8 * SIZE)
         for number in range(8):
             known.find(listed(some(number)))
-        large = PartitionSet(range(8 * SIZE - known_sets.ENTRY))
+        large = of_device(range(8 * SIZE - known_sets.ENTRY - 15))
         known.find(listed(large))
         self.assertEqual(large, known.find(named(large)))
         self.assertFalse(any(known.find(named(some(number)))
@@ -74,7 +76,7 @@ class TestKnownSets(unittest.TestCase):
 
     def test_one_that_is_too_large_is_used_and_not_kept(self):
         known = KnownSets(capacity=SIZE)
-        large = PartitionSet(range(SIZE))
+        large = of_device(range(SIZE))
         self.assertEqual(large, known.find(listed(large)))
         self.assertIsNone(known.find(named(large)))
         # What it displaced makes room, as if it had never been there.
@@ -101,7 +103,7 @@ class TestKnownSets(unittest.TestCase):
             tracemalloc.start()
             try:
                 for number in range(count):
-                    known.find(listed(PartitionSet(
+                    known.find(listed(of_device(
                         range(number, number + size))))
                 held = tracemalloc.get_traced_memory()[0]
             finally:

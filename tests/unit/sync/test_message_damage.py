@@ -17,12 +17,13 @@ from swift_lightsync.sync.wire.sync_message import (
 from tests.unit.sync import test_exchange_message as exchange
 from tests.unit.sync import test_missing_message as missing
 from tests.unit.sync.damage import MessageTestCase
-from tests.unit.sync.test_sync_message import EXAMPLE, HUGE, ROOTS
+from tests.unit.sync.test_sync_message import EXAMPLE, HUGE, ROOTS, STATES
 
 
 def reply(verdict, differing):
-    return (encode_reply(verdict, differing),
-            lambda data: decode_reply(data, HUGE))
+    states = STATES if verdict is Verdict.COMPARED else ()
+    return (encode_reply(verdict, differing, states),
+            lambda data: decode_reply(data, HUGE, 2))
 
 
 #: Each kind: a message, and what reads it.

@@ -13,8 +13,6 @@ from swift_lightsync.sync.wire.notice import (
     Notice,
     NoticeError,
     decode,
-    encode_sender,
-    parse_sender,
 )
 from tests.unit.sync import documented
 
@@ -63,24 +61,3 @@ class TestNotice(unittest.TestCase):
 
     def test_a_reporter_that_is_a_device_is_refused(self):
         self.refused(Notice(('a', 1, 'b'), ('a', 1)).encode(), 'reporter')
-
-
-class TestSender(unittest.TestCase):
-
-    @given(st.tuples(NAMES.filter(lambda name: '/' not in name), PORTS,
-                     st.text(st.characters(exclude_categories=['Cs']),
-                             min_size=1, max_size=20)))
-    def test_it_speaks_for_its_node_and_for_the_device(self, device):
-        value = encode_sender(device)
-        self.assertEqual([device[:2], device], parse_sender(value))
-        _, _, name = value.partition('/')
-        self.assertRegex(name, '^[!-~]+$')
-
-    def test_it_may_be_a_node_only(self):
-        self.assertEqual([('::1', 6200)], parse_sender('::1:6200'))
-
-    def test_what_is_none(self):
-        for value in (None, '', '/', '/sda', 'x', 'x/sda', 'a:0/sda',
-                      'a:65536/sda', 'a:1/', 'a:1/' + 'x' * 256,
-                      'a' * 256 + ':1/sda'):
-            self.assertEqual([], parse_sender(value), value)

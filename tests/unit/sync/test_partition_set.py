@@ -133,7 +133,7 @@ class TestRefused(unittest.TestCase):
 
     def test_the_limit_is_the_documented_one(self):
         self.assertEqual(format(MAX_PARTITIONS, ','), documented.found(
-            r'at\s+most\s+([\d,]+) partitions of 32 bits'))
+            r'at\s+most\s+([\d,]+) partitions in all of them'))
 
     def test_a_partition_given_twice_or_below_nothing_is_not_encoded(self):
         for partitions in ((3, 3), (-1, 2)):

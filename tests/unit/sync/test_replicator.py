@@ -18,6 +18,7 @@ from swift_lightsync.sync.keys import endpoint
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from tests.unit.sync.cluster import ClusterTestCase
 from tests.unit.sync.fixtures import PARTITION, SwiftTestCase, node, ring_of
+from tests.unit.sync.neighbourhood import ask
 
 
 class TestOptions(SwiftTestCase):
@@ -163,8 +164,7 @@ class TestManyPartitions(ClusterTestCase):
         for name, error, costs in (
                 ('_connect', ConnectFailure(Answer.TIMEOUT, 'silent'),
                  ((1, 5), (24, 1))),
-                ('ask', Timeout(), ((1, 1),)),
-                ('ask_shared', Timeout(), ((2, 1), (24, 1)))):
+                ('ask_shared', Timeout(), ((1, 1), (2, 1), (24, 1)))):
             for batch, expected in costs:
                 with self.subTest(name, batch=batch):
                     self.assert_costs(expected, batch, name, error)
@@ -210,8 +210,8 @@ class TestMixed(ClusterTestCase):
                          self.requests()[1])
         self.assertEqual({endpoint(self.ring_nodes[1])},
                          daemon.neighbours.without_verb)
-        self.assertEqual(Told(Answer.UNSUPPORTED), daemon.neighbours.ask(
-            'sda', self.ring_nodes[1], self.policy, {0: 'ab' * 16}))
+        self.assertEqual(Told(Answer.UNSUPPORTED), ask(
+            daemon.neighbours, self.ring_nodes[1], self.policy))
         self.assertEqual({}, self.requests()[1])
         # It may have been upgraded by the next pass.
         self.run_pass(0)

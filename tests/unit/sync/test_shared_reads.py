@@ -10,11 +10,11 @@ from swift_lightsync.sync.core.comparison import UNREAD, slice_roots
 from swift_lightsync.sync.core.conversation import Condition
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.wire.shared_message import (
+from swift_lightsync.sync.wire.sync_message import (
+    Verdict,
     decode_reply,
-    encode_question,
+    encode_roots,
 )
-from swift_lightsync.sync.wire.sync_message import Verdict
 from tests.unit.sync import documented
 from tests.unit.sync.fixtures import DEADLINE, wait_for
 from tests.unit.sync.verbs import EMPTY, OTHER, VerbTestCase
@@ -30,9 +30,9 @@ class TestShared(VerbTestCase):
     def ask(self, roots=None, with_list=True, app=None, slices=None):
         roots = roots or self.roots
         items = SharedSet(roots)
-        response = self.request(encode_question(
+        response = self.request(encode_roots(
             items, slice_roots(items, slices or len(roots), roots),
-            with_list), path='/sda/shared', app=app)
+            with_list), path='/sda/roots', app=app)
         self.assertEqual(200, response.status_int, response.body)
         return decode_reply(response.body, slices or len(roots),
                             len(items.devices))
@@ -125,7 +125,7 @@ class TestShared(VerbTestCase):
             self.assertEqual((Verdict.COMPARED, []), self.compared())
 
     def test_what_is_no_question_is_a_400(self):
-        self.refused(400, b'x' * 99, 'magic', path='/sda/shared')
+        self.refused(400, b'x' * 99, 'magic', path='/sda/roots')
 
     def test_the_documented_times(self):
         self.assertEqual(

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""shared_set, conversation and their messages: two nodes, many devices."""
+"""shared_set, conversation: two nodes, many devices."""
 
 import unittest
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swift_lightsync.sync.core.comparison import UNREAD, differing_slices
+from swift_lightsync.sync.core.comparison import differing_slices
 from swift_lightsync.sync.core.conversation import (
     Condition,
     DeviceState,
@@ -18,14 +18,6 @@ from swift_lightsync.sync.core.conversation import (
 from swift_lightsync.sync.core.partition_set import PartitionSetError
 from swift_lightsync.sync.core.shared_set import SECTION, SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
-from swift_lightsync.sync.wire import shared_message
-from swift_lightsync.sync.wire.shared_message import (
-    decode_question,
-    decode_reply,
-    encode_question,
-    encode_reply,
-)
-from swift_lightsync.sync.wire.sync_message import SyncMessageError, Verdict
 
 SAME, OTHER = 'ab' * 16, 'cd' * 16
 READY = DeviceState(Condition.READY, 7)
@@ -130,48 +122,3 @@ class TestConversation(unittest.TestCase):
         told, _ = play(ours, theirs)
         self.assertEqual((set(), {(0, 'sda', 5)}),
                          (told.differing, told.unread))
-
-
-class TestMessages(unittest.TestCase):
-
-    @given(ITEMS.filter(len), st.booleans())
-    def test_a_question_is_read_as_it_was_written(self, items, with_list):
-        asked = SharedSet(items)
-        found = decode_question(encode_question(asked, [SAME], with_list))
-        self.assertEqual((len(asked), (SAME,)), (found.count, found.roots))
-        self.assertEqual(asked if with_list else None, found.partitions)
-        self.assertEqual(None if with_list else asked.digest, found.digest)
-
-    def test_a_reply_is_read_as_it_was_written(self):
-        for differing in ((), (0, 5), (3 | UNREAD,)):
-            self.assertEqual(
-                (Verdict.COMPARED, SharedReply(True, list(differing),
-                                               [READY] * 2)),
-                decode_reply(encode_reply(Verdict.COMPARED, differing,
-                                          [READY] * 2), 9, 2))
-        self.assertIs(Verdict.UNKNOWN_SET, decode_reply(
-            encode_reply(Verdict.UNKNOWN_SET), 9, 2)[0])
-
-    def test_a_reply_that_cannot_be_is_refused(self):
-        for data, reason in (
-                (encode_reply(Verdict.COMPARED, (), [READY]), '1 devices, 2'),
-                (encode_reply(Verdict.COMPARED, (9,), [READY] * 2), 'slice 9'),
-                (encode_reply(Verdict.COMPARED, (2, 1), [READY] * 2),
-                 'ascend'),
-                (encode_reply(Verdict.NOT_YET, (), [READY] * 2),
-                 'all is ready'),
-                (encode_reply(Verdict.COMPARED, (), [READY] * 2)[:-9],
-                 'CRC'),
-                (shared_message.pack(
-                    shared_message.SHARED_REPLY,
-                    shared_message.REPLY_FIELDS.pack(1, 0, 2),
-                    shared_message.STATE.pack(9, 0) * 2), 'condition is 9'),
-                (shared_message.pack(
-                    shared_message.SHARED_REPLY,
-                    shared_message.REPLY_FIELDS.pack(7, 0, 2)), 'verdict'),
-                (shared_message.pack(
-                    shared_message.SHARED_REPLY,
-                    shared_message.REPLY_FIELDS.pack(1, 1, 2)), 'bytes for')):
-            with self.subTest(reason), self.assertRaisesRegex(
-                    SyncMessageError, reason):
-                decode_reply(data, 9, 2)

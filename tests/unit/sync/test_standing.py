@@ -16,6 +16,7 @@ from swift_lightsync.sync import (
     standing_trees,
 )
 from swift_lightsync.sync.core.idleness import IDLE
+from swift_lightsync.sync.core.sync_round import TURNS
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.names import JOURNAL_FILE
 from tests.unit.sync.exchanges import (
@@ -56,6 +57,12 @@ class StandingTestCase(ExchangeTestCase):
 
     def put_by(self, manager, part, name='o', stamp=1):
         return self.put(manager, 'sda', name, NOW + stamp, partition=part)
+
+    def later(self, turns):
+        """Stop the clock so many turns later, in the middle of one."""
+        length = 3600 / TURNS
+        then = (time.time() // length + 0.5 + turns) * length
+        return mock.patch.object(time, 'time', lambda: then)
 
     def looks(self):
         """Count how often a fingerprint is compared with its files."""
@@ -158,10 +165,9 @@ class TestStanding(StandingTestCase):
         for daemon in self.daemons:
             daemon.full_exchange_interval = 3600
         self.settle()
-        before, clock = self.files(), time.time
+        before = self.files()
         for hours in (1, 2):
-            with mock.patch.object(time, 'time',
-                                   lambda: clock() + hours * 3700):
+            with self.later(hours * (TURNS + 1)):
                 for scrubbed in (PARTS, 0):
                     self.run_passes()
                     self.assertEqual([scrubbed] * self.hosts, [
@@ -172,11 +178,10 @@ class TestStanding(StandingTestCase):
     def test_turns_keep_to_their_pace_and_none_is_forgotten(self):
         self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
         self.put_all()
-        daemon, clock = self.daemons[0], time.time
+        daemon = self.daemons[0]
         daemon.full_exchange_interval = 3600
         self.settle()
         daemon.full_exchange_partitions_per_second = 0.001
-        begin = clock()
         ages, listed = [], []
         relist = Fingerprints.relist
 
@@ -184,12 +189,12 @@ class TestStanding(StandingTestCase):
             listed.append(int(partition))
             return relist(prints, device, partition)
 
-        with mock.patch.object(time, 'time', lambda: clock() + 3700), \
+        with self.later(TURNS + 1), \
                 mock.patch.object(Fingerprints, 'relist', note):
             for scrubbed in (3, 3, PARTS - 6, 0):
                 self.run_pass(0)
                 self.assertEqual(scrubbed, daemon.neighbours.tally.scrubbed)
-                ages.append(daemon.full_exchanges.age('sda', begin + 3700))
+                ages.append(daemon.full_exchanges.age('sda', time.time()))
         self.assertEqual(list(range(PARTS)), sorted(listed))
         # The report tells how long the rest has waited.
         self.assertGreater(min(ages[:2]), 3000)
@@ -199,8 +204,7 @@ class TestStanding(StandingTestCase):
         self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
         self.put_all()
         self.settle()
-        clock = time.time
-        with mock.patch.object(time, 'time', lambda: clock() + 7300):
+        with self.later(2 * (TURNS + 1)):
             daemon = self.replicator(
                 0, full_exchange_interval='3600',
                 full_exchange_partitions_per_second='0.001')
@@ -214,8 +218,7 @@ class TestStanding(StandingTestCase):
         self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
         self.put_all()
         self.settle()
-        clock = time.time
-        with mock.patch.object(time, 'time', lambda: clock() + 7300):
+        with self.later(2 * (TURNS + 1)):
             daemon = self.replicator(
                 0, full_exchange_interval='3600',
                 full_exchange_partitions_per_second='0.001')
@@ -233,14 +236,14 @@ class TestStanding(StandingTestCase):
         for daemon in self.daemons:
             daemon.full_exchange_interval = 3600
         self.settle()
-        clock, relist = time.time, Fingerprints.relist
+        relist = Fingerprints.relist
 
         def fail(prints, device, partition):
             if int(partition) == 3:
                 raise OSError('the disk')
             return relist(prints, device, partition)
 
-        with mock.patch.object(time, 'time', lambda: clock() + 3700):
+        with self.later(TURNS + 1):
             with mock.patch.object(Fingerprints, 'relist', fail):
                 self.run_pass(0)
             for scrubbed in (1, 0):

@@ -143,16 +143,12 @@ class TestTrouble(BatchTestCase):
         self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
                           failure=0)
 
-    def test_a_peer_without_conversations_is_asked_device_by_device(self):
-        with Meddler(self.nodes[1], 'shared', reply=400) as met:
+    def test_a_peer_that_takes_no_such_messages_is_exchanged_with(self):
+        with Meddler(self.nodes[1], 'roots', reply=400) as met:
             stats = self.one_pass()
-        self.assert_stats(stats, attempted=self.held(), hashmatch=self.held(),
-                          failure=0)
+        self.assert_stats(stats, attempted=self.held(), failure=0)
         self.assertEqual(1, met.calls)
-        requests = self.requests()
-        self.assertEqual([{'LIGHTSYNC'}] * 2, [set(each)
-                                               for each in requests[1:]])
-        self.assertGreater(requests[1]['LIGHTSYNC'], 2)
+        self.assertGreater(self.requests()[1]['REPLICATE'], 2)
 
     def test_a_disk_of_a_node_that_is_not_mounted_has_hand_offs(self):
         shutil.rmtree(os.path.join(self.nodes[1].devices_dir, 'sdb'))

@@ -10,7 +10,7 @@ from swift.common.concurrency import GreenPool, listen, spawn, wsgi
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync.connections import ConnectFailure
 from swift_lightsync.sync.core.comparison import slice_roots
-from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.wire.sync_message import encode_roots
 from tests.unit.sync.fixtures import node, served, wait_for
@@ -30,8 +30,8 @@ class TestRealServer(ClientTestCase):
 
     def test_match_and_differ(self):
         peer = self.peer()
-        self.assertEqual((Answer.MATCH, set()), self.ask(peer))
-        self.assertEqual((Answer.DIFFER, {1}),
+        self.assertEqual(set(), self.ask(peer))
+        self.assertEqual({1},
                          self.ask(peer, {0: EMPTY, 1: OTHER}))
         self.assertEqual([], self.logger.at('INFO'))
 
@@ -45,7 +45,7 @@ class TestRealServer(ClientTestCase):
         peer = self.peer(app)
         os.mkdir(os.path.join(self.devices_dir, 'sdb'))
         for number in range(50):
-            self.assertEqual((Answer.MATCH, set()), self.ask(
+            self.assertEqual(set(), self.ask(
                 dict(peer, device='sd' + 'ab'[number % 2])))
         self.assertEqual(1, len(clients))
 
@@ -55,7 +55,7 @@ class TestRealServer(ClientTestCase):
         conn, = self.kept(peer)
         wait_for(lambda: select.select([conn.sock.fd], [], [], 0)[0],
                  'a closed connection')
-        self.assertEqual((Answer.MATCH, set()), self.ask(peer))
+        self.assertEqual(set(), self.ask(peer))
 
     def test_twenty_at_once_get_each_its_own_answer(self):
         peer = self.peer()
@@ -65,7 +65,7 @@ class TestRealServer(ClientTestCase):
         def ask(expected):
             roots = {partition: OTHER if partition in expected else EMPTY
                      for partition in range(10)}
-            return self.ask(peer, roots)[1] == expected
+            return self.ask(peer, roots) == expected
 
         self.assertEqual([True] * 200, list(pool.imap(ask, asked)))
         idle = self.kept(peer)
@@ -77,7 +77,7 @@ class TestRealServer(ClientTestCase):
         conn, = self.kept(peer)
         self.client.close()
         self.assertIsNone(conn.sock)
-        self.assertEqual((Answer.MATCH, set()), self.ask(peer))
+        self.assertEqual(set(), self.ask(peer))
 
     def test_ipv6(self):
         try:
@@ -90,7 +90,7 @@ class TestRealServer(ClientTestCase):
         self.stack.callback(listener.close)
         self.tasks.append(spawn(wsgi.server, listener, self.app,
                                 log_output=False))
-        self.assertEqual((Answer.MATCH, set()), self.ask(
+        self.assertEqual(set(), self.ask(
             node(1, listener.getsockname()[1], ip='::1')))
 
 
@@ -109,14 +109,14 @@ class TestRequest(ClientTestCase):
         self.assertEqual(b'LIGHTSYNC /sda/roots HTTP/1.1', lines[0])
         headers = {line.split(b':')[0].lower(): line.split(b': ')[1]
                    for line in lines[1:]}
-        self.assertEqual(b'0', headers[b'x-backend-storage-policy-index'])
         self.assertEqual(b'true', headers[b'x-backend-replication'])
-        self.assertEqual(b'127.0.0.9:6209/sdb%201',
+        self.assertEqual(b'127.0.0.9:6209',
                          headers[b'x-backend-lightsync-sender'])
         self.assertEqual(b'%d' % len(body), headers[b'content-length'])
-        partitions = PartitionSet((4660,))
+        item = 0, 'sda', 4660
+        partitions = SharedSet([item])
         self.assertEqual(body, encode_roots(partitions, slice_roots(
-            partitions, 1, {4660: OTHER})))
+            partitions, 1, {item: OTHER})))
 
 
 class TestUnreachable(ClientTestCase):

@@ -9,10 +9,9 @@ from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync.changed_file import ABSENT
 from swift_lightsync.sync.connections import Refusal
 from swift_lightsync.sync.core import merkle
-from swift_lightsync.sync.core.conversation import Told
+from swift_lightsync.sync.core.conversation import SharedTold
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.fingerprints import Fingerprints
-from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import (
     SyncMessageError,
@@ -21,7 +20,7 @@ from swift_lightsync.sync.wire.sync_message import (
     encode_reply,
 )
 from tests.unit.sync.fixtures import node, served
-from tests.unit.sync.peers import SENDER, ClientTestCase, answer
+from tests.unit.sync.peers import SENDER, ClientTestCase, answer, reply
 from tests.unit.sync.verbs import EMPTY, OTHER
 
 UNKNOWN = encode_reply(Verdict.UNKNOWN_SET)
@@ -59,16 +58,16 @@ class TestManyPartitions(ClientTestCase):
 
     def test_the_digest_goes_first_and_the_list_when_it_is_unknown(self):
         peer = self.server(self.controller())
-        self.assertEqual((Answer.MATCH, set()), self.ask(peer, self.roots))
+        self.assertEqual(set(), self.ask(peer, self.roots))
         self.assertEqual([(200, 1, 'digest'), (200, 1, 'list')],
                          self.messages())
         for _ in range(2):
             self.ask(peer, self.roots)
             self.assertEqual([(200, 1, 'digest')], self.messages())
 
-    def test_a_set_that_is_shorter_than_a_digest_is_sent_at_once(self):
+    def test_a_short_set_is_sent_at_once(self):
         peer = self.server(self.controller())
-        for size in (1, sync_message.DIGEST_BYTES):
+        for size in (1, 16):
             self.ask(peer, dict.fromkeys(range(size), EMPTY))
             self.assertEqual([(size, size, 'list')], self.messages())
 
@@ -77,21 +76,21 @@ class TestManyPartitions(ClientTestCase):
         manager = self.manager()
         self.put(manager, 'sda', 'o', partition=14)
         changed = {0: OTHER, 14: EMPTY, 398: OTHER}
-        self.assertEqual((Answer.DIFFER, {0, 14, 398}),
+        self.assertEqual({0, 14, 398},
                          self.ask(peer, {**self.roots, **changed}))
         self.assertEqual(
             [(200, 1, 'digest'), (200, 1, 'list'), (200, 13, 'digest'),
-             (24, 24, 'digest'), (24, 24, 'list')], self.messages())
+             (24, 24, 'list')], self.messages())
         _, hashes = manager._get_hashes('sda', 14, self.policy)
         changed = {0: EMPTY, 14: merkle.root(hashes), 398: EMPTY}
-        self.assertEqual((Answer.MATCH, set()),
+        self.assertEqual(set(),
                          self.ask(peer, {**self.roots, **changed}))
 
     def test_a_server_of_several_processes_is_told_process_by_process(self):
         turns = itertools.cycle([self.controller() for _ in range(3)])
         peer = self.server(lambda *args: next(turns)(*args))
         for _ in range(4):
-            self.assertEqual((Answer.DIFFER, {200}),
+            self.assertEqual({200},
                              self.ask(peer, {**self.roots, 200: OTHER}))
 
     def test_a_peer_that_never_knows_the_set_is_an_error(self):
@@ -107,26 +106,20 @@ class TestManyPartitions(ClientTestCase):
             self.ask(self.answering(answer(UNKNOWN)))
 
     def test_a_peer_that_gives_up_half_way(self):
-        differs = answer(encode_reply(Verdict.COMPARED, [0]))
-        for reply, expected in ((answer(b'', b'507 X'), Answer.UNMOUNTED),
-                                (answer(b'', b'405 X'), Answer.UNSUPPORTED)):
-            self.assertEqual((expected, set()), self.ask(
-                self.answering(differs, reply), self.roots))
-        for reply, expected, wait in (
-                (answer(b'', b'503 X'), Answer.BUSY, 0),
-                (answer(encode_reply(Verdict.NOT_YET, [77])),
-                 Answer.NOT_YET, 77)):
+        differs = answer(reply(0))
+        for status, expected in ((b'405 X', Answer.UNSUPPORTED),
+                                 (b'503 X', Answer.BUSY)):
             with self.assertRaises(Refusal) as caught:
-                self.ask(self.answering(differs, reply), self.roots)
-            self.assertEqual((expected, wait), (caught.exception.answer,
-                                                caught.exception.wait))
+                self.ask(self.answering(differs, answer(b'', status)),
+                         self.roots)
+            self.assertIs(expected, caught.exception.answer)
         with self.assertRaisesRegex(SyncMessageError, 'slice 14 '):
-            self.ask(self.answering(differs, answer(
-                encode_reply(Verdict.COMPARED, [14]))), self.roots)
+            self.ask(self.answering(differs, answer(reply(14))),
+                     self.roots)
 
     def test_nothing_is_asked_of_no_partitions(self):
-        self.assertEqual(Told(Answer.MATCH), self.client.ask(
-            SENDER, node(1, 1), self.policy, {}))
+        self.assertEqual(SharedTold(), self.client.ask_shared(
+            SENDER, node(1, 1), {}))
 
     def test_as_many_partitions_as_allowed(self):
         peer = self.server(self.controller())
@@ -134,4 +127,4 @@ class TestManyPartitions(ClientTestCase):
                                lambda self, device, partitions, *_: (
                                    0, dict.fromkeys(partitions, ABSENT))):
             roots = dict.fromkeys(range(0, 2 ** 32, 2 ** 14), EMPTY)
-            self.assertEqual((Answer.MATCH, set()), self.ask(peer, roots))
+            self.assertEqual(set(), self.ask(peer, roots))

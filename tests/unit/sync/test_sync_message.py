@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swift_lightsync.sync.core.comparison import UNREAD, slice_roots
-from swift_lightsync.sync.core.partition_set import (
-    MAX_PARTITIONS,
-    PartitionSet,
+from swift_lightsync.sync.core.conversation import (
+    Condition,
+    DeviceState,
+    SharedReply,
 )
-from swift_lightsync.sync.core.shared_set import SECTION
+from swift_lightsync.sync.core.partition_set import MAX_PARTITIONS
+from swift_lightsync.sync.core.shared_set import SECTION, SharedSet
 from swift_lightsync.sync.wire.sync_message import (
     MAX_BYTES,
+    STATE,
     Form,
     Roots,
     SyncMessageError,
@@ -30,8 +33,18 @@ from tests.unit.sync import documented
 from tests.unit.sync.damage import MessageTestCase, allocated
 
 ROOT = st.binary(min_size=16, max_size=16).map(bytes.hex)
-SETS = st.sets(st.integers(0, 2 ** 32 - 1), max_size=30).map(PartitionSet)
-EXAMPLE = PartitionSet((9, 300, 4660))
+ITEMS = st.tuples(st.integers(0, 2), st.sampled_from(['sda', 'sd ü']),
+                  st.integers(0, 2 ** 32 - 1))
+SETS = st.sets(ITEMS, max_size=30).map(SharedSet)
+
+
+def of_device(partitions):
+    return SharedSet((0, 'sda', partition) for partition in partitions)
+
+
+EXAMPLE = of_device((9, 300, 4660))
+#: How the devices of a reply are.
+STATES = [DeviceState(Condition.READY, 7), DeviceState(Condition.READY)]
 ROOTS = ('0453ca733495ca919803e8a00f71ddfb', 'ab' * 16, 'cd' * 16)
 HUGE = 2 ** 32 - 1
 
@@ -40,7 +53,11 @@ def crc(body, value=None):
     return body + struct.pack('<I', crc32(body) if value is None else value)
 
 
-def message(magic=b'LSYN', version=1, kind=1, form=1, count=1, name=b'\x05',
+def section(partitions=b'\x05', count=1):
+    return SECTION.pack(0, 3, count, len(partitions)) + b'sda' + partitions
+
+
+def message(magic=b'LSYN', version=1, kind=1, form=1, count=1, name=section(),
             length=None, slices=1, roots=bytes(16), extra=b'', value=None):
     """A message with whatever is wrong with it."""
     return crc(struct.pack('<4sBBHIII', magic, version, kind, form, count,
@@ -48,26 +65,34 @@ def message(magic=b'LSYN', version=1, kind=1, form=1, count=1, name=b'\x05',
                + name + roots + extra, value)
 
 
-def reply(verdict=1, count=None, slices=(), kind=2, extra=b''):
-    return crc(struct.pack('<4sBBHI', b'LSYN', 1, kind, verdict,
-                           len(slices) if count is None else count)
-               + struct.pack('<%dI' % len(slices), *slices) + extra)
+def reply(verdict=1, count=None, slices=(), kind=2, devices=0, states=b''):
+    return crc(struct.pack('<4sBBHII', b'LSYN', 1, kind, verdict,
+                           len(slices) if count is None else count, devices)
+               + struct.pack('<%dI' % len(slices), *slices) + states)
+
+
+def answered(data, slices=HUGE, devices=0):
+    """What a reply says of the slices."""
+    verdict, found = decode_reply(data, slices, devices)
+    return verdict, found.differing
 
 
 class TestTheDocument(unittest.TestCase):
 
     def test_the_example_is_what_is_sent_and_answered(self):
         asked, differs, equal = documented.example_messages()
-        partitions = PartitionSet([int(documented.found(
-            r'^A message about partition (\d+) with the root of'))])
+        partitions = of_device([int(documented.found(
+            r'^A message about partition (\d+) of sda with the root of'))])
         root = documented.found(r'^    root .*= ([0-9a-f]{32})$')
         roots = slice_roots(partitions, 1, {partitions[0]: root})
         self.assertEqual(asked, encode_roots(partitions, roots))
         self.assertEqual(Roots(roots, 1, partitions), decode_roots(asked))
-        self.assertEqual(differs, encode_reply(Verdict.COMPARED, [0]))
-        self.assertEqual((Verdict.COMPARED, [0]), decode_reply(differs, 1))
-        self.assertEqual(equal, encode_reply(Verdict.COMPARED))
-        self.assertEqual((Verdict.COMPARED, []), decode_reply(equal, 1))
+        for data, named in ((differs, [0]), (equal, [])):
+            self.assertEqual(data, encode_reply(Verdict.COMPARED, named,
+                                                STATES[:1]))
+            self.assertEqual(
+                (Verdict.COMPARED, SharedReply(True, named, STATES[:1])),
+                decode_reply(data, 1, 1))
 
     def test_the_limit_is_the_documented_one(self):
         self.assertEqual(
@@ -88,7 +113,7 @@ class TestTheDocument(unittest.TestCase):
                        if '×' not in row.split('|')[1])
 
         self.assertEqual(SECTION.size, size(section))
-        nothing = PartitionSet(())
+        nothing = SharedSet(())
         self.assertEqual(len(encode_roots(nothing, ())), size(sent))
         self.assertEqual(len(encode_reply(Verdict.COMPARED)), size(answered))
 
@@ -104,7 +129,7 @@ class TestTheDocument(unittest.TestCase):
                                      Verdict.NOT_YET))
 
     def test_a_stable_cluster_needs_some_60_bytes(self):
-        data = encode_roots(PartitionSet(range(MAX_PARTITIONS)), ROOTS[:1],
+        data = encode_roots(of_device(range(MAX_PARTITIONS)), ROOTS[:1],
                             with_list=False)
         self.assertEqual(60, round(len(data), -1))
 
@@ -129,13 +154,14 @@ class TestRoundTrip(unittest.TestCase):
     def test_replies(self, differing, more):
         slices = (differing[-1] + 1 if differing else 0) + more
         self.assertEqual(
-            (Verdict.COMPARED, differing),
-            decode_reply(encode_reply(Verdict.COMPARED, differing), slices))
+            (Verdict.COMPARED, SharedReply(True, differing, STATES)),
+            decode_reply(encode_reply(Verdict.COMPARED, differing, STATES),
+                         slices, 2))
 
     def test_a_reply_that_the_set_is_unknown(self):
         self.assertEqual(
             (Verdict.UNKNOWN_SET, []),
-            decode_reply(encode_reply(Verdict.UNKNOWN_SET), 3))
+            answered(encode_reply(Verdict.UNKNOWN_SET), 3, 2))
 
     @given(st.binary(max_size=60), st.integers(0, 4), st.integers(0, 4),
            st.sampled_from((1, 2)))
@@ -155,7 +181,7 @@ class TestRoundTrip(unittest.TestCase):
 
     def test_as_many_partitions_as_allowed_in_the_longest_form(self):
         step = 2 ** 32 // MAX_PARTITIONS
-        partitions = PartitionSet(range(0, 2 ** 32, step))
+        partitions = of_device(range(0, 2 ** 32, step))
         roots = ('cd' * 16,) * MAX_PARTITIONS
         data = encode_roots(partitions, roots)
         self.assertLessEqual(len(data), MAX_BYTES)
@@ -170,12 +196,11 @@ class TestRefused(MessageTestCase):
         self.assert_refused(decode_roots, data, reason)
 
     def reply_refused(self, data, reason, slices=3):
-        self.assert_refused(lambda data: decode_reply(data, slices), data,
-                            reason)
+        self.assert_refused(lambda data: answered(data, slices), data, reason)
 
     def test_each_field_is_named_with_its_value(self):
         self.assertTrue(issubclass(SyncMessageError, ValueError))
-        self.assertEqual((5,), decode_roots(message()).partitions)
+        self.assertEqual(of_device([5]), decode_roots(message()).partitions)
         self.refused(message(magic=b'LSYM'), 'magic .*LSYM.*LSYN')
         self.refused(message(version=2), 'version is 2, must be 1')
         self.refused(message(kind=2), 'kind is 2, must be 1')
@@ -185,14 +210,14 @@ class TestRefused(MessageTestCase):
         self.refused(b'', r'0 bytes, must be \d+ to %d' % MAX_BYTES)
         self.refused(bytes(MAX_BYTES + 1), '%d bytes' % (MAX_BYTES + 1))
         self.reply_refused(reply(verdict=4), 'verdict is 4')
-        self.reply_refused(reply(verdict=3), 'numbers is 0, must be 1')
+        self.reply_refused(reply(verdict=3), 'all is ready')
         self.reply_refused(reply(verdict=0), 'verdict is 0')
 
     def test_lengths_that_do_not_fit(self):
-        for length in (0, 2, 17, HUGE):
+        for length in (0, 2, 21, HUGE):
             self.refused(message(length=length), 'length')
         for count in (0, 2, HUGE):
-            self.reply_refused(reply(count=count, slices=(1,)), 'length')
+            self.reply_refused(reply(count=count, slices=(1,)), 'bytes for')
 
     def test_a_digest_of_another_length(self):
         for length in (0, 15, 17):
@@ -201,8 +226,10 @@ class TestRefused(MessageTestCase):
 
     def test_a_set_that_is_none(self):
         self.refused(message(name=b'\x80'), 'set of partitions: .*ends')
-        self.refused(message(name=b'\x80\x00'), 'shortest form')
-        self.refused(message(count=1, name=b'\0\0'),
+        self.refused(message(name=section(b'\x80')),
+                     'set of partitions: .*ends')
+        self.refused(message(name=section(b'\x80\x00')), 'shortest form')
+        self.refused(message(count=1, name=section(b'\0\0')),
                      '2 partitions, said to be 1')
 
     def test_slices_that_cannot_be(self):
@@ -221,9 +248,9 @@ class TestRefused(MessageTestCase):
                         for length in (None, HUGE):
                             yield decode_roots, message(
                                 form=form, count=count, slices=slices,
-                                length=length)
+                                name=b'\x05', length=length)
             for verdict in (1, 2):
-                yield (lambda data: decode_reply(data, HUGE),
+                yield (answered,
                        reply(verdict=verdict, count=HUGE))
 
         for decode, data in hostile():
@@ -231,7 +258,7 @@ class TestRefused(MessageTestCase):
             self.assertLess(allocated(decode, data), 1 << 17)
 
     def test_a_reply_with_a_slice_that_was_not_asked_for(self):
-        self.assertEqual([0, 2], decode_reply(reply(slices=(0, 2)), 3)[1])
+        self.assertEqual([0, 2], answered(reply(slices=(0, 2)), 3)[1])
         for slices in ((3,), (0, 7), (HUGE,), (3 | UNREAD,)):
             self.reply_refused(reply(slices=slices), 'slice %d differs'
                                % (slices[-1] & ~UNREAD))
@@ -243,3 +270,17 @@ class TestRefused(MessageTestCase):
 
     def test_a_reply_that_compared_nothing_and_names_slices(self):
         self.reply_refused(reply(verdict=2, slices=(1,)), 'slice 1')
+
+    def test_devices_that_do_not_fit(self):
+        for data, reason in (
+                (reply(devices=1, states=bytes(5)), '1 devices, 0'),
+                (reply(verdict=2, devices=0), None)):
+            if reason:
+                self.reply_refused(data, reason)
+            else:
+                decode_reply(data, 3, 9)
+        for states, reason in ((STATE.pack(9, 0), 'condition is 9'),
+                               (b'', 'bytes for'), (bytes(6), 'bytes for')):
+            self.assert_refused(
+                lambda data: decode_reply(data, 3, 1),
+                reply(devices=1, states=states), reason)

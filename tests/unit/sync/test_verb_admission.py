@@ -16,7 +16,7 @@ from swift_lightsync.sync.wire import sync_message
 from swift_lightsync.sync.wire.notice import Notice
 from tests.unit.sync import documented
 from tests.unit.sync.fixtures import DEADLINE, served, wait_for
-from tests.unit.sync.verbs import ONE, OTHER, VerbTestCase
+from tests.unit.sync.verbs import ONE, OTHER, SUFFIXES, VerbTestCase
 
 
 class TestAdmission(VerbTestCase):
@@ -93,7 +93,7 @@ class TestAdmission(VerbTestCase):
         self.go.set()
         for _ in range(3):
             self.refused(400, b'x' * 100, 'magic', app=app)
-            self.refused(507, ONE, app=app, path='/sdz/roots')
+            self.refused(507, SUFFIXES, app=app, path='/sdz/suffixes')
         self.assertEqual({0}, self.differing({0: OTHER}, app=app))
 
     def test_only_so_many_long_bodies_are_read_or_in_memory(self):

@@ -11,19 +11,16 @@ from swift.common.concurrency import sleep, spawn
 from swift_lightsync.sync import activity, failure_store
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.failure_store import FailureStore
-from swift_lightsync.sync.names import IDLE_HEADER
 from swift_lightsync.sync.wire.notice import Notice
-from tests.unit.sync import documented
 from tests.unit.sync.fixtures import DEADLINE
-from tests.unit.sync.verbs import EMPTY, ONE, VerbTestCase
+from tests.unit.sync.verbs import EMPTY, VerbTestCase, message
 
 
 class TestIdle(VerbTestCase):
 
     def idle(self, device, **kwargs):
-        response = self.request(ONE, path='/%s/roots' % device, **kwargs)
-        self.assertEqual(200, response.status_int)
-        return int(response.headers[IDLE_HEADER])
+        _, found = self.reply(message({0: EMPTY}, device=device), 1, **kwargs)
+        return found.states[0].seconds
 
     def test_it_is_since_the_rounds_of_each_device_were_played(self):
         played = Activity(self.conf, self.logger)
@@ -43,10 +40,6 @@ class TestIdle(VerbTestCase):
         with mock.patch.object(activity.time, 'time',
                                return_value=time.time() + 7000):
             self.assertIn(self.idle('sda', app=app), range(7000, 7060))
-
-    def test_its_header_is_the_documented_one(self):
-        self.assertEqual(IDLE_HEADER, documented.found(
-            r'^    (X-Backend-\S+): <seconds, 1 to 10 digits>$'))
 
 
 class TestNotice(VerbTestCase):
@@ -90,23 +83,15 @@ class TestNotice(VerbTestCase):
         self.assertEqual({self.reporter}, set(found.rejoined()))
         self.assertTrue(found.record(self.reporter, 2))
 
-    def test_a_message_of_a_device_that_had_failed_takes_it_back(self):
-        other = self.failed[:2] + ('sdb',)
-        for sender, taken_back in (('10.0.0.2:6200', False),
-                                   ('10.0.0.2:6200/sd', False),
-                                   ('10.0.0.2:6200/sda', True)):
-            with self.subTest(sender):
-                for key in (self.failed, other):
-                    self.failures().record(key, 10)
-                self.differing({0: EMPTY}, app=self.controller(),
-                               X_Backend_Lightsync_Sender=sender)
-                found = self.failures()
-                self.assertEqual(not taken_back,
-                                 found.has_failed(self.failed))
-                self.assertTrue(found.has_failed(other))
+    def test_a_sender_that_is_no_node_is_nobody(self):
+        self.failures().record(self.reporter, 10)
+        for sender in ('', '10.0.0.1', '10.0.0.1:6200/sda', 'x' * 999):
+            self.differing({0: EMPTY}, app=self.controller(),
+                           X_Backend_Lightsync_Sender=sender)
+        self.assertTrue(self.failures().has_failed(self.reporter))
 
     def test_others_are_answered_while_the_failure_table_is_locked(self):
-        self.failures().record(self.failed, 10)
+        self.failures().record(self.failed[:2], 10)
         app, done = self.controller(), []
 
         def notify():
@@ -116,7 +101,7 @@ class TestNotice(VerbTestCase):
 
         def ask():
             self.differing({0: EMPTY}, app=app,
-                           X_Backend_Lightsync_Sender='10.0.0.2:6200/sda')
+                           X_Backend_Lightsync_Sender='10.0.0.2:6200')
             done.append('message')
 
         with mock.patch.object(failure_store, 'LOCK_TIMEOUT', DEADLINE), \
@@ -131,9 +116,5 @@ class TestNotice(VerbTestCase):
             task.wait()
         self.assertEqual(['message', 'notice'], sorted(done))
         found = self.failures()
-        self.assertFalse(found.has_failed(self.failed))
+        self.assertFalse(found.has_failed(self.failed[:2]))
         self.assertTrue(found.is_reported(self.reporter, ('10.0.0.3', 6200)))
-
-    def test_a_sender_that_is_none_is_passed_over(self):
-        self.assertEqual(set(), self.differing(
-            {0: EMPTY}, X_Backend_Lightsync_Sender='x'))

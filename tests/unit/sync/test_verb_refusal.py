@@ -9,20 +9,21 @@ from unittest import mock
 from swift.common.concurrency import socket as green_socket
 
 from swift_lightsync.sync.wire import sync_message
+from swift_lightsync.sync.wire.exchange_message import encode_suffixes
 from swift_lightsync.sync.wire.sync_message import Verdict
 from tests.unit.sync.fixtures import served
-from tests.unit.sync.verbs import EMPTY, ONE, VerbTestCase, message
+from tests.unit.sync.verbs import ONE, SUFFIXES, VerbTestCase
 
 
 class TestRefusal(VerbTestCase):
 
     def test_an_unmounted_device_is_a_507(self):
-        self.refused(507, ONE, path='/sdz/roots')
+        self.refused(507, SUFFIXES, path='/sdz/suffixes')
         app = self.controller(mount_check='true')
-        self.refused(507, ONE, app=app)
+        self.refused(507, SUFFIXES, path='/sda/suffixes', app=app)
 
     def test_a_device_that_goes_during_the_work_is_a_507(self):
-        many = message(dict.fromkeys(range(100), EMPTY))
+        many = encode_suffixes(range(100))
         manager = self.app._diskfile_router[self.policy]
         looks = iter([True] * 2)
 
@@ -31,11 +32,11 @@ class TestRefusal(VerbTestCase):
                                                       device)
 
         with mock.patch.object(manager, 'get_dev_path', get_dev_path):
-            self.refused(507, many)
+            self.refused(507, many, path='/sda/suffixes')
 
     def test_a_device_that_is_a_path_is_a_400(self):
         for device, status in (('..', 400), ('.', 400), ('%2e%2ex', 507)):
-            self.refused(status, ONE, path='/%s/roots' % device)
+            self.refused(status, SUFFIXES, path='/%s/suffixes' % device)
 
     def test_a_path_of_another_shape_is_refused(self):
         for path in ('/sda', '/sda/', '/sda/roots/0', '/', '/sda/0'):
@@ -45,7 +46,8 @@ class TestRefusal(VerbTestCase):
 
     def test_an_unknown_policy_is_a_503(self):
         for index in ('7', 'x', '-1'):
-            self.refused(503, ONE, 'No policy with index',
+            self.refused(503, SUFFIXES, 'No policy with index',
+                         path='/sda/suffixes',
                          X_Backend_Storage_Policy_Index=index)
 
     def test_no_length_is_a_411_and_another_transfer_encoding_a_400(self):

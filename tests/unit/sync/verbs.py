@@ -10,7 +10,8 @@ from swift.common.swob import Request
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.core.comparison import slice_roots
-from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.shared_set import SharedSet
+from swift_lightsync.sync.wire.exchange_message import encode_suffixes
 from swift_lightsync.sync.wire.sync_message import (
     Verdict,
     decode_reply,
@@ -22,19 +23,21 @@ EMPTY = merkle.root({})
 OTHER = 'ab' * 16
 
 
-def message(roots, slices=None, with_list=True):
+def message(roots, slices=None, with_list=True, device='sda', policy=0):
     """Return a sync message.
 
     :param roots: a dict, partition to root
     :param slices: how many; default: one for each partition
     """
-    partitions = PartitionSet(roots)
-    return encode_roots(
-        partitions, slice_roots(partitions, slices or len(roots), roots),
-        with_list)
+    named = {(policy, device, partition): root
+             for partition, root in roots.items()}
+    return encode_roots(SharedSet(named), slice_roots(
+        SharedSet(named), slices or len(roots), named), with_list)
 
 
 ONE = message({0: OTHER})
+#: What is asked of one device, whose name the path has.
+SUFFIXES = encode_suffixes([0])
 
 
 class VerbTestCase(SwiftTestCase):
@@ -74,17 +77,19 @@ class VerbTestCase(SwiftTestCase):
                 request.headers['Content-Length'] = headers['Content-Length']
         return request.get_response(app or self.app)
 
-    def reply(self, body, slices, **kwargs):
+    def reply(self, body, slices, devices=1, **kwargs):
         response = self.request(body, **kwargs)
         self.assertEqual(200, response.status_int, response.body)
         self.assertEqual('application/octet-stream', response.content_type)
-        return decode_reply(response.body, slices)
+        return decode_reply(response.body, slices, devices)
 
-    def differing(self, roots, **kwargs):
+    def differing(self, roots, device='sda', policy=0, **kwargs):
         """The partitions that differ, asked of in one message."""
-        verdict, found = self.reply(message(roots), len(roots), **kwargs)
+        verdict, found = self.reply(
+            message(roots, device=device, policy=policy), len(roots),
+            1 if roots else 0, **kwargs)
         self.assertIs(Verdict.COMPARED, verdict)
-        return {PartitionSet(roots)[index] for index in found}
+        return {sorted(roots)[index] for index in found.differing}
 
     def refused(self, status, body, reason='^', **kwargs):
         response = self.request(body, **kwargs)

@@ -69,16 +69,12 @@ class Reply:
     :param outcome: what became of it
     :param value: the answer, if it is one
     :param refusal: what another answer means
-    :param wait: for how many seconds it puts us off; 0: it does not say
     :param error: the exception that tells more, if there is one
-    :param lacks_message: whether the peer knows the verb, but not this message
     """
     outcome: Outcome
     value: Any = None
     refusal: Optional[Answer] = None
-    wait: float = 0.0
     error: Optional[BaseException] = None
-    lacks_message: bool = False
 
     @property
     def answer(self) -> Optional[Answer]:

@@ -13,7 +13,6 @@ from swift_lightsync.common.address import (
     NodeTuple,
     PlaceTuple,
 )
-from swift_lightsync.sync.core.device_keys import device_key, endpoint
 from swift_lightsync.sync.core.engine.actions import (
     Failed,
     Outcome,
@@ -23,7 +22,11 @@ from swift_lightsync.sync.core.engine.actions import (
     Sender,
 )
 from swift_lightsync.sync.core.postponed import Postponed
-from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.replica_ring import (
+    RingDevice,
+    device_key,
+    endpoint,
+)
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.wire.notice import Notice
 
@@ -164,7 +167,7 @@ class Charging:
             put_off = keys.get(reply.answer) if reply.answer else None
             if put_off is None:
                 break
-            self.postponed.put_off(put_off, self.clock(), reply.wait)
+            self.postponed.put_off(put_off, self.clock())
         if reply.answer is None:
             for key in keys.values():
                 self.postponed.answered(key)
@@ -173,7 +176,9 @@ class Charging:
     def _charge(self, sender: Sender, node: RingDevice, reply: Reply,
                 whole_node: bool = False) -> Iterator[Failed]:
         """Record the outcome of a request."""
-        about = endpoint(node) if whole_node else device_key(node)
+        # Message by message, what a hanging disk keeps waiting is known.
+        about = endpoint(node) if whole_node and self.batched \
+            else device_key(node)
         if reply.outcome is Outcome.ANSWERED:
             self.contact(node)
         elif reply.outcome is Outcome.REFUSED:

@@ -6,16 +6,14 @@ pushed what they lack. PROTOCOL.md, "Hand-offs".
 """
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
 
 from swift_lightsync.common.address import DeviceTuple
-from swift_lightsync.sync.core.device_keys import device_key
 from swift_lightsync.sync.core.engine.actions import Process
 from swift_lightsync.sync.core.engine.exchanging import Exchanging
 from swift_lightsync.sync.core.engine.peers import Peers
 from swift_lightsync.sync.core.engine.playing import playing_together
-from swift_lightsync.sync.core.engine.rounds import Actions, Around, Round
-from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.engine.rounds import Actions, Round
+from swift_lightsync.sync.core.replica_ring import RingDevice, device_key
 from swift_lightsync.sync.core.sync_round import (
     NEXT,
     Answer,
@@ -39,26 +37,16 @@ def bring_home(nodes: Iterable[RingDevice],
 
 
 class HandOff(Round):
-    """One hand-off partition's part in a pass.
-
-    :param around: the pass
-    :param policy: the policy
-    :param device: name of the local device that holds the partition
-    :param region: the device's region
-    :param partition: the partition's number
-    :param root: the partition's root
-    :param suffixes: how many suffixes it has
-    :param nodes: the devices that it belongs to
-    """
+    """One hand-off partition's part in a pass; as ``Round``."""
 
     __slots__ = ('held',)
     is_hand_off = True
 
-    def __init__(self, around: Around, policy: Any, device: str, region: int,
-                 partition: int, root: str, suffixes: int,
-                 nodes: Iterable[RingDevice]) -> None:
-        super().__init__(around, policy, device, region, partition, root,
-                         suffixes)
+    def bring_home(self, nodes: Iterable[RingDevice]) -> None:
+        """Begin to play.
+
+        :param nodes: the devices that the partition belongs to
+        """
         #: The devices that hold all that the partition has here.
         self.held: frozenset[DeviceTuple] = frozenset()
         self.begin(bring_home(nodes, self.has_failed))

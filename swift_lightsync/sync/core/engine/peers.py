@@ -6,7 +6,7 @@ PROTOCOL.md, "A sync round", "A conversation", "Rejoining".
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Optional, SupportsInt, Union
+from typing import Any, Optional, Union
 
 from swift_lightsync.common.address import (
     DeviceTuple,
@@ -18,7 +18,6 @@ from swift_lightsync.sync.core.conversation import (
     SharedTold,
     Told,
 )
-from swift_lightsync.sync.core.device_keys import device_key, endpoint
 from swift_lightsync.sync.core.engine.actions import (
     Knock,
     Outcome,
@@ -35,27 +34,13 @@ from swift_lightsync.sync.core.engine.charging import (
     Failures,
 )
 from swift_lightsync.sync.core.idleness import Idleness, Rounds
-from swift_lightsync.sync.core.replica_ring import RingDevice
+from swift_lightsync.sync.core.replica_ring import (
+    RingDevice,
+    device_key,
+    endpoint,
+)
 from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Answer
-
-
-@dataclass(frozen=True)
-class AskDevice:
-    """Compares the roots of partitions with a device. The value of its Reply
-    is a Told.
-
-    :param sender: the local device, if the ring names it
-    :param node: the device to ask
-    :param policy: index of the policy
-    :param roots: the root of each partition
-    :param hand_offs: whether they are hand-offs here
-    """
-    sender: Optional[DeviceTuple]
-    node: RingDevice
-    policy: SupportsInt
-    roots: Mapping[int, str]
-    hand_offs: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,8 +72,6 @@ class Peers(Charging):
                  chance: Chance, rounds: Rounds) -> None:
         super().__init__(failures, clock, chance)
         self.idleness = Idleness(rounds)
-        #: Nodes that are asked device by device in this pass.
-        self.without_shared: set[NodeTuple] = set()
         #: Nodes that answered like stock Swift in this pass.
         self.without_verb: set[NodeTuple] = set()
         #: When keys came back, as this was last looked up.
@@ -105,7 +88,6 @@ class Peers(Charging):
         self._begin_pass(sharing, batched)
         self.idleness.begin_pass(partial)
         self.without_verb.clear()
-        self.without_shared.clear()
         yield from self._knock()
         self._rejoined = dict(self.failures.rejoined())
 
@@ -139,11 +121,6 @@ class Peers(Charging):
     def has_verb(self, node: RingDevice) -> bool:
         """Return False if a node answered like stock Swift in this pass."""
         return endpoint(node) not in self.without_verb
-
-    def converses(self, where: NodeTuple) -> bool:
-        """Return whether to ask a node about all its devices at once."""
-        return self.batched and where not in self.without_shared \
-            and where not in self.without_verb
 
     def is_cut(self, device: str, node: RingDevice,
                other: RingDevice) -> bool:
@@ -202,34 +179,11 @@ class Peers(Charging):
         elif reply.outcome is Outcome.ANSWERED:
             self.failures.contact(endpoint(node))
 
-    def asking_device(self, sender: Optional[DeviceTuple], node: RingDevice,
-                      policy: SupportsInt, roots: Mapping[int, str],
-                      hand_offs: bool = False) -> Process[Told]:
-        """Send the roots of partitions to a neighbour.
-
-        :param sender: the local device, if the ring names it
-        :param node: the neighbour
-        :param policy: the policy of the partitions
-        :param roots: the root of each partition, by its number
-        :param hand_offs: whether they are hand-offs here
-        :returns: a process, whose result is what it says
-        """
-        if not self.has_verb(node):
-            return Told(Answer.UNSUPPORTED)
-        reply = yield from self.calling(
-            sender[:2] if sender else None, node,
-            AskDevice(sender, node, policy, roots, hand_offs))
-        told: Told = (reply.value if reply.answer is None
-                      else Told(reply.answer))
-        if told.answer is Answer.UNSUPPORTED:
-            self.without_verb.add(endpoint(node))
-        return told
-
     def asking_node(self, sender: Sender, node: RingDevice,
                     roots: Mapping[SharedItem, str],
                     hand_offs: bool = False
                     ) -> Process[Union[SharedTold, Told]]:
-        """Send the roots of partitions to a node that shares many with us.
+        """Send the roots of partitions to a node that shares them with us.
 
         Devices that have not read theirs are asked again, as far as the pass
         has time.
@@ -242,6 +196,8 @@ class Peers(Charging):
             that holds for all devices
         """
         told, where = SharedTold(), endpoint(node)
+        if where in self.without_verb:
+            return Told(Answer.UNSUPPORTED)
         # Those that have put us off for longer are left out of the set.
         resting = {device for device in {item[1] for item in roots}
                    if self.postponed.turn((*where, device),
@@ -253,9 +209,7 @@ class Peers(Charging):
                 sender, node, AskNode(sender, node, left, hand_offs),
                 whole_node=True)
             if reply.answer is not None:
-                if reply.lacks_message:
-                    self.without_shared.add(where)
-                elif reply.answer is Answer.UNSUPPORTED:
+                if reply.answer is Answer.UNSUPPORTED:
                     self.without_verb.add(where)
                 return told if told.states else Told(reply.answer)
             told.add(reply.value)

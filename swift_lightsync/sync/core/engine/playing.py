@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from swift_lightsync.sync.core.engine.actions import Process
-from swift_lightsync.sync.core.engine.asking import asking, asking_pair
+from swift_lightsync.sync.core.engine.asking import asking, asking_node
 from swift_lightsync.sync.core.engine.exchanging import Exchanging
 from swift_lightsync.sync.core.engine.grouping import Pair
 from swift_lightsync.sync.core.engine.peers import Peers
@@ -70,8 +70,8 @@ def playing_alone(peers: Peers, each: Round,
     """
     while each.pending:
         if isinstance(each.pending, Check):
-            yield from asking_pair(peers, Pair(
-                each.policy, each.device, each.pending.device, [each]))
+            yield from asking_node(peers, [Pair(
+                each.policy, each.device, each.pending.device, [each])])
         elif isinstance(each.pending, Relist):
             yield ListAnew([each])
         else:

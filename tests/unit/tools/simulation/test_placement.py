@@ -7,7 +7,7 @@ import unittest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swift_lightsync.sync.core.comparison import Ask
+from swift_lightsync.sync.core.conversation import Ask
 from swift_lightsync.sync.core.partition_set import PartitionSet
 from swift_lightsync.sync.wire.sync_message import encode_roots
 from tools.simulation.placement import Sample, place
