@@ -69,6 +69,14 @@ class TestAbsence(AbsenceCase):
         self.lose(self.role[1])
         self.assertEqual(503, self.status('GET'))
 
+    def test_it_is_404_when_all_others_have_filled_the_disk(self):
+        self.pass_days(0)
+        with mock.patch('swift_lightsync.proar.vouching.answers.last_pass',
+                        side_effect=lambda _: time.time() + 1000):
+            self.vouch(self.role[0])
+        self.lose(self.role[1])
+        self.assertEqual(404, self.status('GET'))
+
     def since(self):
         """Return since when the primary role has its disk."""
         return Standings(os.path.join(
