@@ -85,8 +85,6 @@ setup(
             'pytest-timeout>=2.2',
             'pytest-xdist>=3.5',
             'tox>=4',
-            # For Debian's pyfuse3, which tools/env takes.
-            'trio>=0.22',
             'python-swiftclient>=4.4',
             'keystonemiddleware>=9',
             'python-keystoneclient>=5',
@@ -107,6 +105,8 @@ setup(
             'swift-object-converger = '
             'swift_lightsync.proar.converger.daemon:main',
             'swift-object-lightsync = swift_lightsync.sync.replicator:main',
+            'swift-object-lightreconstructor = '
+            'swift_lightsync.sync.reconstructor:main',
             'swift-losf-convert = swift_losf.commands:convert',
             'swift-losf-fsck = swift_losf.commands:fsck',
             'swift-losf-mount = swift_losf.commands:mount',
@@ -134,6 +134,10 @@ setup(
             'erasure_coding.kv = '
             'swift_losf.diskfile.fragments:KVECDiskFileManager',
             'replication.kv = swift_losf.diskfile.kvfile:KVDiskFileManager',
+        ],
+        'swift.object_reconstructor': [
+            'lightsync-ec = swift_lightsync.sync.reconstructor:'
+            'LightSyncReconstructor',
         ],
         'swift.object_replicator': [
             'lightsync = swift_lightsync.sync.replicator:'

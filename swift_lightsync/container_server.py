@@ -8,8 +8,7 @@ from typing import Any
 
 from swift.container import server
 
-from swift_lightsync.versioning.server.creation import Creation
-from swift_lightsync.versioning.server.verb import VersionVerb
+from swift_lightsync.versioning.server.verb import Creation, VersionVerb
 
 
 class ContainerController(Creation, VersionVerb, server.ContainerController):

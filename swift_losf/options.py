@@ -20,6 +20,8 @@ from swift_lightsync.common.options import (
 
 #: bytes
 MIN_VOLUME_SIZE = 2 ** 20
+#: bytes of metadata that an entry of an index may have
+MOST_METADATA = 2 ** 14
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class ManagerOptions(Options):
     :param max_restart_delay: what these seconds, doubled each time, end at
     :param stop_timeout: seconds that a server has to end by itself
     :param report_interval: seconds between two reports to recon
+    :param index_metadata: bytes of a record's metadata up to which the index
+        has them, too; 0: it has none
     """
 
     sweep_interval: float = option(5.0, positive_seconds)
@@ -85,3 +89,4 @@ class ManagerOptions(Options):
     max_restart_delay: float = option(60.0, positive_seconds)
     stop_timeout: float = option(10.0, positive_seconds)
     report_interval: float = option(30.0, positive_seconds)
+    index_metadata: int = option(0, integer(0, MOST_METADATA))

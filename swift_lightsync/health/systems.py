@@ -11,7 +11,7 @@ from swift_lightsync.common.health import Watched
 MODULES = ('swift_lightsync.software', 'swift_lightsync.report.watched',
            'swift_losf.daemon.watched',
            'swift_lightsync.proar.vouching.watched',
-           'swift_lightsync.versioning.sites.watched')
+           'swift_lightsync.versioning.sites.sync_report')
 
 
 def systems() -> Iterator[Watched]:

@@ -209,8 +209,7 @@ class Fingerprints:
         if not stored and not os.path.isdir(partition_path):
             seen.drop(key)
             return 0, ABSENT
-        known = stored or known
-        return self._renew(dev_path, device, partition, known)
+        return self._renew(dev_path, device, partition, stored or known)
 
     def _hash_anew(self, dev_path: str, device: str,
                    partition: Partition) -> tuple[int, Fingerprint]:
@@ -273,6 +272,17 @@ class Fingerprints:
             return 0
         hashed: int = self.df_mgr._get_hashes(
             device, partition, self.policy, do_listdir=True)[0]
+        return hashed
+
+    def scrub(self, device: str, partition: Partition) -> int:
+        """Replace a fingerprint that is wrong; else as :meth:`relist`."""
+        hashed, known = self.relist(device, partition), self.get(
+            device, partition)[1]
+        dev_path = self._dev_path(device)
+        found = changed_file.from_hashes_file(get_part_path(
+            dev_path, self.policy, partition), known.exchanged, self._summary)
+        if found and found != known:
+            self._keep(dev_path, device, partition, found)
         return hashed
 
     def note_exchange(self, device: str, partition: Partition,

@@ -4,8 +4,12 @@
 PROTOCOL.md, "A sync round".
 """
 
-from collections.abc import Collection, Iterator
+import math
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Optional
 
 from swift.common.concurrency import Timeout, tpool
@@ -19,6 +23,9 @@ from swift_lightsync.sync.keys import Job, JobKey, device_key, job_key
 
 if TYPE_CHECKING:
     from swift_lightsync.sync.replicator import LightSyncReplicator
+
+#: Partitions of a device that a pass may list anew, however short it is.
+LEAST = 64
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,8 @@ class FullExchanges:
     as soon as all of them are back.
 
     Of a daemon whose passes follow each other, a pass takes note of whole
-    turns; else of each partition, in its changed.pkl.
+    turns, and leaves what its pace has no room for to the next passes; else
+    it takes note of each partition, in its changed.pkl.
 
     :param daemon: the replicator
     """
@@ -73,24 +81,43 @@ class FullExchanges:
         #: far as this pass has found.
         self._compared: dict[tuple[str, int, int], float] = {}
         self._found: dict[tuple[str, int, int], float] = {}
-        #: Partitions of such turns that were not played to their ends.
-        self._owed: set[JobKey] = set()
+        #: Partitions of such turns that were not played to their ends, in the
+        #: order of their turns, and when they last had been.
+        self._owed: dict[JobKey, float] = {}
+        #: When the pass began, and how many partitions of each device it may
+        #: list yet.
+        self._begun = time.time()
+        self._room: dict[str, float] = {}
 
-    def begin_pass(self, by_turns: bool) -> None:
-        """Begin a pass.
-
-        :param by_turns: whether the rounds of all partitions of its devices
-            begin together, and further passes follow
-        """
-        self._given = {} if by_turns else None
+    def begin_pass(self) -> None:
+        """Begin a pass."""
+        now, before = time.time(), self._begun
+        pace = self.daemon.full_exchange_partitions_per_second
+        most = max(LEAST, pace * (now - before)) \
+            if pace and self.daemon.full_exchange_interval else math.inf
+        self._begun, self._room = now, defaultdict(lambda: most)
         self._found, self._skipped = {}, {}
 
-    def end_turns(self, devices: Collection[str]) -> None:
+    def take_turns(self, by_turns: bool) -> None:
+        """Begin to play rounds.
+
+        :param by_turns: whether the rounds of all partitions of the pass's
+            devices begin together, and further passes follow
+        """
+        self._given = {} if by_turns else None
+
+    def end_turns(self, devices: Collection[str],
+                  jobs: Iterable[Job]) -> None:
         """Note the turns of a pass, all of whose rounds have begun.
 
         :param devices: those of which it has looked at all partitions
+        :param jobs: the jobs of these
         """
         self._turns.update(self._given or {})
+        if any(key[0] in devices for key in self._owed):
+            here = set(map(job_key, jobs))
+            self._owed = {key: when for key, when in self._owed.items()
+                          if key[0] not in devices or key in here}
         self._compared = {
             place: when for place, when in self._compared.items()
             if place[0] not in devices}
@@ -104,7 +131,8 @@ class FullExchanges:
         :param now: the time, seconds
         """
         return max(0.0, now - min(
-            (when for (name, _, _), when in self._compared.items()
+            (when for (name, _, _), when in [*self._compared.items(),
+                                             *self._owed.items()]
              if name == device), default=now))
 
     def turn(self, job: Job, exchanged: float, now: float) -> Optional[Turn]:
@@ -118,19 +146,25 @@ class FullExchanges:
         partition = int(job['partition'])
         interval = self.daemon.full_exchange_interval
         key, phase = job_key(job), phase_of(partition)
-        exchanged = max(exchanged, self._turns.get((*key[:2], phase), 0.0))
-        if key not in self._owed and not full_exchange_due(
-                partition, exchanged, now, interval):
-            self._found[(*key[:2], phase)] = min(exchanged, self._found.get(
-                (*key[:2], phase), now))
-            return None
-        self._found.setdefault((*key[:2], phase), now)
+        place = *key[:2], phase
+        exchanged = self._owed.get(key, max(
+            exchanged, self._turns.get(place, 0.0)))
         before = self._incomplete.get(key)
-        if before is None or full_exchange_due(partition, before.when, now,
-                                               interval):
+        is_due = key in self._owed or full_exchange_due(
+            partition, exchanged, now, interval)
+        is_whole = before is None or full_exchange_due(
+            partition, before.when, now, interval)
+        if is_due and is_whole and self._given is not None:
+            self._owed.setdefault(key, exchanged)
+            self._room[key[0]] -= 1
+            is_due = self._room[key[0]] >= 0
+        if not is_due:
+            self._found[place] = min(exchanged, self._found.get(place, now))
+            return None
+        self._found.setdefault(place, now)
+        if before is None or is_whole:
             if self._given is not None:
-                self._given[(*key[:2], phase)] = now
-                self._owed.add(key)
+                self._given[place] = now
             return Turn(tuple(job['nodes']), now)
         back = tuple(node for node in job['nodes']
                      if device_key(node) in before.skipped)
@@ -138,12 +172,28 @@ class FullExchanges:
             return None
         return Turn(back, before.when)
 
+    def owe(self, device: str,
+            due: Iterable[tuple[StoragePolicy, int]]) -> None:
+        """Note partitions whose turn has come.
+
+        :param device: name of the local device
+        :param due: the policy and number of each
+        """
+        for policy, partition in due:
+            key = device, int(policy), str(partition)
+            self._owed.setdefault(key, self._turns.get(
+                (*key[:2], phase_of(partition)), self._begun))
+
     def waiting(self, device: str) -> Iterator[tuple[StoragePolicy, int]]:
-        """Yield the partitions of a device that were not exchanged with all.
+        """Yield the partitions of a device that this pass may exchange with
+        all: those that wait longest, and those that skipped replicas.
 
         :param device: name of the local device
         """
-        for name, index, partition in [*self._owed, *(
+        most = self._room[device]
+        owed = islice((key for key in list(self._owed) if key[0] == device),
+                      None if math.isinf(most) else int(most))
+        for name, index, partition in [*owed, *(
                 key for key, before in self._incomplete.items()
                 if before.skipped)]:
             policy = POLICIES.get_by_index(index)
@@ -160,7 +210,7 @@ class FullExchanges:
         :param went_well: whether it went well with all others
         """
         key = job_key(job)
-        self._owed.discard(key)
+        self._owed.pop(key, None)
         if skipped or not went_well:
             same = frozenset(skipped)
             self._incomplete[key] = _Incomplete(

@@ -7,7 +7,6 @@ PROTOCOL.md, "Erasure coding".
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Optional
 
 from swift.common.concurrency import GreenPool, sleep, tpool
@@ -19,7 +18,6 @@ from swift.obj.reconstructor import _get_partners
 from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.sync.changed_file import Fingerprint
 from swift_lightsync.sync.core import fragments
-from swift_lightsync.sync.core.engine.actions import Reply
 from swift_lightsync.sync.core.fragments import Questions, equal_items
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.shared_set import SharedItem
@@ -38,10 +36,10 @@ Part = dict[str, Any]
 PartKey = tuple[str, int, int]
 
 
-def part_key(device: RingDevice, policy: StoragePolicy,
-             partition: int) -> PartKey:
+def part_key(part: Part) -> PartKey:
     """Return what tells a partition here from others."""
-    return device['device'], int(policy), partition
+    return (part['local_dev']['device'], int(part['policy']),
+            part['partition'])
 
 
 def partner_key(node: RingDevice) -> tuple[int, int]:
@@ -53,30 +51,45 @@ def partner_key(node: RingDevice) -> tuple[int, int]:
 class Place:
     """A partition that has a row of the ring here.
 
-    :param device: the local device
-    :param policy: its policy
-    :param partition: its number
+    :param part: the partition
     :param fragment: the index of the fragments that belong here
     :param partners: the devices that it is compared with
     :param asked: those of them that are asked in this pass
     """
-    device: RingDevice
-    policy: StoragePolicy
-    partition: int
+    part: Part
     fragment: int
     partners: tuple[RingDevice, ...]
     asked: tuple[RingDevice, ...]
+
+    @property
+    def device(self) -> str:
+        """The name of the local device."""
+        return str(self.part['local_dev']['device'])
+
+    @property
+    def policy(self) -> StoragePolicy:
+        """The policy of the partition."""
+        return self.part['policy']
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition."""
+        return int(self.part['partition'])
+
+    @property
+    def key(self) -> PartKey:
+        """What tells it from other partitions here."""
+        return part_key(self.part)
 
     def put(self, questions: Questions, known: Optional[Fingerprint]) -> None:
         """Ask about the partition, unless it has fragments for others."""
         if known is None or known.fragment not in (fragments.NONE,
                                                    self.fragment):
             return
-        local = part_key(self.device, self.policy, self.partition)
         for node in self.asked:
             index = fragments.NONE if known.fragment == fragments.NONE \
                 else self.policy.get_backend_index(node['index'])
-            questions.add(local, partner_key(node), node,
+            questions.add(self.key, partner_key(node), node,
                           (int(self.policy), node['device'], self.partition),
                           fragments.shown(known.root, index))
 
@@ -85,47 +98,51 @@ class Partners:
     """The devices that hold other fragments of the partitions here.
 
     :param client: talks to them
-    :param most: partitions in a conversation
     :param prints: returns the fingerprints of a policy's partitions here
     :param logger: where it is logged that a node does not answer
     """
 
-    def __init__(self, client: SyncClient, most: int,
+    def __init__(self, client: SyncClient,
                  prints: Callable[[StoragePolicy], Fingerprints],
                  logger: Any) -> None:
         self.client = client
-        self.most = most
         self.prints = prints
         self.logger = logger
-        #: Nodes that answered like stock Swift in the last pass.
+        #: Nodes that answered like stock Swift when they were last asked.
         self._without_verb: set[NodeTuple] = set()
+        #: Those that are not asked any more in this pass.
+        self._resting: set[NodeTuple] = set()
+
+    def begin_pass(self) -> None:
+        """Ask all nodes again."""
+        self._resting = set()
 
     def places(self, parts: Iterable[Part]) -> list[Place]:
         """Return the partitions that have a row of the ring here."""
-        probed: set[NodeTuple] = set()
-
-        def is_asked(node: RingDevice) -> bool:
-            where = endpoint(node)
-            if where not in self._without_verb:
-                return True
-            # One partition tells whether it has the verb by now.
-            is_first = where not in probed
-            probed.add(where)
-            return is_first
-
         found: list[Place] = []
+        shared: dict[tuple[int, ...], RingDevice] = {}
         for part in parts:
             policy, partition = part['policy'], part['partition']
             nodes = policy.object_ring.get_part_nodes(partition)
             row = next((node['index'] for node in nodes
                         if node['id'] == part['local_dev']['id']), None)
             if row is not None:
-                partners = tuple(_get_partners(row, nodes))
+                partners = tuple(
+                    shared.setdefault((int(policy), *partner_key(node)), node)
+                    for node in _get_partners(row, nodes))
                 found.append(Place(
-                    part['local_dev'], policy, partition,
-                    policy.get_backend_index(row), partners,
-                    tuple(filter(is_asked, partners))))
+                    part, policy.get_backend_index(row), partners,
+                    tuple(filter(self._is_asked, partners))))
         return found
+
+    def _is_asked(self, node: RingDevice) -> bool:
+        where = endpoint(node)
+        if where in self._resting:
+            return False
+        if where in self._without_verb:
+            # One partition tells whether it has the verb by now.
+            self._resting.add(where)
+        return True
 
     def equal(self, places: Iterable[Place]) -> dict[Any, set[Any]]:
         """Compare partitions with their partners.
@@ -137,7 +154,7 @@ class Partners:
             list)
         for place in places:
             if place.asked:
-                groups[place.device['device'], place.policy].append(place)
+                groups[place.device, place.policy].append(place)
         questions = Questions()
         for (device, policy), group in groups.items():
             for portion in in_portions(group):
@@ -147,7 +164,7 @@ class Partners:
                 sleep()
         pool = GreenPool(NODES)
         asking = {where: pool.spawn(self._ask, node, questions.roots[where],
-                                    place.device)
+                                    place.part['local_dev'])
                   for where, node in questions.nodes.items()}
         return questions.equal({
             where: thread.wait() for where, thread in asking.items()})
@@ -167,23 +184,19 @@ class Partners:
     def _ask(self, node: RingDevice, roots: Mapping[SharedItem, str],
              own: RingDevice) -> set[SharedItem]:
         """Return the items of a node that are equal."""
-        items, equal = iter(sorted(roots)), set()
-        while chunk := {item: roots[item]
-                        for item in islice(items, self.most)}:
-            reply = Neighbours.outcome(self.client.ask_shared, endpoint(own),
-                                       node, chunk)
-            if reply.answer is not None:
-                self._note_unanswered(node, reply)
-                break
-            self._without_verb.discard(endpoint(node))
-            equal |= equal_items(chunk, reply.value)
-        return equal
-
-    def _note_unanswered(self, node: RingDevice, reply: Reply) -> None:
+        where = endpoint(node)
+        reply = Neighbours.outcome(self.client.ask_shared, endpoint(own),
+                                   node, roots)
+        if reply.answer is None:
+            self._without_verb.discard(where)
+            self._resting.discard(where)
+            return equal_items(roots, reply.value)
+        self._resting.add(where)
         if reply.answer is Answer.UNSUPPORTED:
-            self._without_verb.add(endpoint(node))
+            self._without_verb.add(where)
         else:
             self.logger.warning(
                 'No comparison with the partners in %s: %s; their partitions '
                 'are looked at', node_to_string(node, replication=True),
                 reply.error or reply.answer)
+        return set()

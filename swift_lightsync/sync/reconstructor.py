@@ -8,6 +8,7 @@ equal: rebuilding, reverting, ssync, statistics and options are Swift's.
 PROTOCOL.md, "Erasure coding".
 """
 
+import random
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from logging import Logger
 from optparse import OptionParser
 from typing import Any, Optional
 
-from swift.common.concurrency import Timeout
+from swift.common.concurrency import Timeout, tpool
 from swift.common.daemon import run_daemon
 from swift.common.storage_policy import StoragePolicy
 from swift.common.utils import dump_recon_cache, parse_options
@@ -26,17 +27,17 @@ from swift_lightsync.sync.core.sync_round import full_exchange_due
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.partners import (
     Part,
+    PartKey,
     Partners,
     Place,
     part_key,
     partner_key,
 )
-from swift_lightsync.sync.replicator_options import (
-    ReplicatorOptions,
-    StockOptions,
-)
+from swift_lightsync.sync.replicator_options import ReconstructorOptions
 from swift_lightsync.sync.sync_client import SyncClient
 
+#: Partitions that are compared together; they take memory.
+TOGETHER = 4096
 #: What object.recon calls what passes did.
 RECON_KEY = 'object_reconstruction_lightsync'
 
@@ -52,18 +53,20 @@ class LightSyncReconstructor(ObjectReconstructor):
 
     def __init__(self, conf: Mapping[str, Any],
                  logger: Optional[Logger] = None) -> None:
-        StockOptions.from_conf(conf)
+        options = ReconstructorOptions.from_conf(conf)
         super().__init__(conf, logger=logger)
-        options = ReplicatorOptions.from_conf(conf)
         self.full_exchange_interval = options.full_exchange_interval
         self.client = SyncClient(self.conn_timeout, self.http_timeout)
-        self.partners = Partners(self.client, options.sync_batch_partitions,
-                                 self._prints, self.logger)
+        self.partners = Partners(self.client, self._prints, self.logger)
         self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
-        #: When the last pass that saw all partitions began, seconds.
-        self._listed = 0.0
-        #: Of each partition the partners that are equal.
-        self._equal: dict[Any, set[Any]] = {}
+        #: When the last pass that saw all partitions began, seconds; None:
+        #: all are to be listed.
+        self._listed: Optional[float] = None
+        #: Of partitions that have something to do, the partners that are
+        #: equal.
+        self._equal: dict[PartKey, set[Any]] = {}
+        #: What the last pass found, by device.
+        self._compared: dict[str, dict[str, Any]] = {}
 
     def _prints(self, policy: StoragePolicy) -> Fingerprints:
         if policy not in self._fingerprints:
@@ -73,7 +76,7 @@ class LightSyncReconstructor(ObjectReconstructor):
 
     def run_once(self, *args: Any, **kwargs: Any) -> None:
         """Run one pass, which lists all partitions anew."""
-        self._listed = 0.0
+        self._listed = None
         super().run_once(*args, **kwargs)
 
     def collect_parts(self, override_devices: Optional[Sequence[str]] = None,
@@ -87,52 +90,67 @@ class LightSyncReconstructor(ObjectReconstructor):
         begin, requests = time.time(), self.client.connections.requests
         parts: list[Part] = super().collect_parts(
             override_devices, override_partitions)
-        self._equal, settled = {}, set()
-        try:
-            places = self._listed_anew(self.partners.places(parts), begin)
-            self._equal = self.partners.equal(places)
-            settled = set(filter(None, map(self._settled, places)))
-        except (Exception, Timeout):
-            self.logger.exception('Error in the comparison with partners; '
-                                  'all partitions are looked at')
-        finally:
-            self.client.close()
+        self._equal = {}
+        self.partners.begin_pass()
+        # So that a set of partitions is known by its name in the next pass.
+        parts.sort(key=part_key)
+        left: list[Part] = []
+        for start in range(0, len(parts), TOGETHER):
+            left += self._unsettled(parts[start:start + TOGETHER], begin)
+        random.shuffle(left)
+        self.client.close()
         if not override_partitions:
             self._listed = begin
-        left = [part for part in parts if part_key(
-            part['local_dev'], part['policy'], part['partition']
-        ) not in settled]
         self._tell(parts, left, begin,
                    self.client.connections.requests - requests)
         return left
 
+    def _unsettled(self, parts: list[Part], now: float) -> list[Part]:
+        """Compare partitions with their partners.
+
+        :returns: those that have something to do
+        """
+        try:
+            places = self._listed_anew(self.partners.places(parts), now)
+            equal = self.partners.equal(places)
+        except (Exception, Timeout):
+            self.logger.exception(
+                'Error in the comparison of %d partitions with partners; '
+                'they are looked at', len(parts))
+            return parts
+        settled = {place.key for place in places if equal.get(
+            place.key) == set(map(partner_key, place.partners))}
+        self._equal.update((key, found) for key, found in equal.items()
+                           if found and key not in settled)
+        return [part for part in parts if part_key(part) not in settled]
+
     def _listed_anew(self, places: Iterable[Place],
                      now: float) -> list[Place]:
-        """List partitions anew whose turn it is, as stock Swift does.
+        """List partitions anew whose turn it is.
 
         :returns: the places, without those that cannot be listed
         """
         found: list[Place] = []
         for place in places:
-            if place.asked and full_exchange_due(
-                    place.partition, self._listed, now,
-                    self.full_exchange_interval):
-                try:
-                    self._get_hashes(place.device['device'], place.partition,
-                                     place.policy, do_listdir=True)
-                except (Exception, Timeout) as err:
-                    # Stock Swift tries, too, and says what is wrong.
-                    self.logger.debug('Unable to list partition %s: %s',
-                                      place.partition, err)
-                    continue
-            found.append(place)
+            if not place.asked or self._listed is not None \
+                    and not full_exchange_due(place.partition, self._listed,
+                                              now, self.full_exchange_interval
+                                              ) or self._list_anew(place):
+                found.append(place)
         return found
 
-    def _settled(self, place: Place) -> Any:
-        """Return the key of a partition for which nothing is left to do."""
-        key = part_key(place.device, place.policy, place.partition)
-        return key if self._equal.get(key) == set(
-            map(partner_key, place.partners)) else None
+    def _list_anew(self, place: Place) -> bool:
+        """List a partition anew; return False if that fails."""
+        try:
+            hashed = tpool.execute(self._prints(place.policy).scrub,
+                                   place.device, place.partition)
+            self.logger.update_stats('suffix.hashes', hashed)
+        except (Exception, Timeout) as err:
+            # Stock Swift tries, too, and says what is wrong.
+            self.logger.debug('Unable to list partition %s: %s',
+                              place.partition, err)
+            return False
+        return True
 
     def _get_part_jobs(self, local_dev: RingDevice, part_path: str,
                        partition: int, policy: StoragePolicy
@@ -143,7 +161,8 @@ class LightSyncReconstructor(ObjectReconstructor):
         """
         jobs: list[dict[str, Any]] = super()._get_part_jobs(
             local_dev, part_path, partition, policy)
-        equal = self._equal.get(part_key(local_dev, policy, partition), ())
+        equal = self._equal.get((
+            local_dev['device'], int(policy), partition), ())
         for job in jobs:
             if job['job_type'] == SYNC:
                 job['sync_to'] = [node for node in job['sync_to']
@@ -152,27 +171,34 @@ class LightSyncReconstructor(ObjectReconstructor):
 
     def _tell(self, parts: Sequence[Part], left: Sequence[Part],
               begin: float, messages: int) -> None:
-        """Count and record what the comparison has spared."""
+        """Count what the comparison has spared, and say it."""
         now, spared = time.time(), len(parts) - len(left)
         self.reconstruction_part_count += spared
-        self.logger.info(
-            'The comparison took %.3f s and %d messages: %d of %d partitions '
-            'were equal to those of all their partners', now - begin,
-            messages, spared, len(parts))
+        if parts:
+            self.logger.info(
+                'The comparison took %.3f s and %d messages: %d of %d '
+                'partitions were equal to those of all their partners',
+                now - begin, messages, spared, len(parts))
         total, remaining = (Counter(
             part['local_dev']['device'] for part in each)
             for each in (parts, left))
         for device, count in total.items():
             self.logger.update_stats('partition.update.count.%s' % device,
                                      count - remaining[device])
-        dump_recon_cache({RECON_KEY: {device: {
+        self._compared = {device: {
             'compared': now, 'partitions': count,
             'equal': count - remaining[device]}
-            for device, count in total.items()}}, self.rcache, self.logger)
+            for device, count in total.items()}
+
+    def final_recon_dump(self, *args: Any, **kwargs: Any) -> None:
+        """Record the pass, as Swift does, and what was equal in it."""
+        super().final_recon_dump(*args, **kwargs)
+        dump_recon_cache({RECON_KEY: self._compared}, self.rcache,
+                         self.logger)
 
 
 def main() -> None:
-    """Run ``swift-object-lightsync-ec``: it without a patched Swift."""
+    """Run ``swift-object-lightreconstructor``, without a patched Swift."""
     parser = OptionParser('%prog CONFIG [options]')
     for flag, name in (('-d', 'devices'), ('-p', 'partitions')):
         parser.add_option(flag, '--' + name,

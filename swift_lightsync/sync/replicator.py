@@ -65,6 +65,8 @@ class LightSyncReplicator(HandOffReplicator):
         super().__init__(conf, logger=logger)
         options = ReplicatorOptions.from_conf(conf)
         self.full_exchange_interval = options.full_exchange_interval
+        self.full_exchange_partitions_per_second = (
+            options.full_exchange_partitions_per_second)
         self.sync_batch_partitions = options.sync_batch_partitions
         self.recon = PassRecorder(conf, self)
         self.queue: SyncQueue[Job] = SyncQueue()
@@ -142,18 +144,19 @@ class LightSyncReplicator(HandOffReplicator):
             self._primary + self.standing.known.shared(), partial)
         self.retry_pushes()
         self.recon.begin_pass(override_devices, partial)
+        self.full_exchanges.begin_pass()
         differing = self.standing.ask()
         self._primary, jobs = self._primary + differing, jobs + differing
         self.job_count = len(jobs) + self.standing.settled.total()
         together = self.sync_batch_partitions > 1 and not (
             self.handoffs_first and len(self._primary) < len(jobs))
-        self.full_exchanges.begin_pass(together and not partial
+        self.full_exchanges.take_turns(together and not partial
                                        and self.standing.enabled)
         self._rounds = {}
         if together:
             for jobs_together in in_turns(self._primary, self._first_node):
                 self._rounds.update(SyncBatch(self, jobs_together).run())
-            self.full_exchanges.end_turns(self.standing.beginning)
+            self.full_exchanges.end_turns(self.standing.beginning, looked_at)
             self.standing.keep(looked_at)
             jobs = [job for job in jobs
                     if job['delete'] or job_key(job) in self._rounds]

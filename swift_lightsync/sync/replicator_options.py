@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of the replicator, which etc/object-server.conf-sample has."""
+"""The options of replicator and reconstructor.
+
+etc/object-server.conf-sample has them.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,16 +35,29 @@ def _interval(value: Any) -> float:
 
 
 @dataclass(frozen=True)
-class StockOptions(Options):
+class Timeouts(Options):
     """Options of Swift that it does not check, and only fails by later."""
     conn_timeout: float = option(0.5, number(0.001, 3600))
     http_timeout: int = option(60, integer(1, 3600))
+
+
+@dataclass(frozen=True)
+class StockOptions(Timeouts):
+    """Likewise, of the replicator."""
     sync_method: str = option('rsync', _sync_method)
+
+
+@dataclass(frozen=True)
+class ReconstructorOptions(Timeouts):
+    """The reconstructor's own option, and those of Swift."""
+    full_exchange_interval: float = option(3600, _interval)
 
 
 @dataclass(frozen=True)
 class ReplicatorOptions(Options):
     """The replicator's own options."""
     full_exchange_interval: float = option(3600, _interval)
+    full_exchange_partitions_per_second: float = option(
+        100.0, number(0, 1e6))
     sync_batch_partitions: int = option(
         DEFAULT_BATCH, integer(1, MAX_PARTITIONS))

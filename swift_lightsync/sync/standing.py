@@ -17,6 +17,7 @@ from swift.common.concurrency import GreenPool, Timeout, tpool
 from swift.common.storage_policy import POLICIES, StoragePolicy
 from swift.common.utils import node_to_string
 
+from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync import journal
 from swift_lightsync.sync.core.conversation import (
     Condition,
@@ -136,14 +137,15 @@ class StandingSets:
         for device in self.known.devices:
             self.daemon.neighbours.idleness.note_round(device)
             self.known.renew(device, self._changed.pop(device, set()))
-            due = list(self.known.due(device, self._turned, now))
+            exchanges = self.daemon.full_exchanges
+            exchanges.owe(device, self.known.due(device, self._turned, now))
+            due = set(exchanges.waiting(device))
             for policy, partition in self.known.renew(
                     device, {(int(policy), partition)
                              for policy, partition in due}):
                 # An object-server here does not know of it either.
                 tpool.execute(self._enter, device, policy, partition)
             left[device].update(due)
-            left[device].update(self.daemon.full_exchanges.waiting(device))
         self._turned = now
         pool = GreenPool(MESSAGES)
         for index, standing in enumerate(self.known.sets):
@@ -232,19 +234,19 @@ class StandingSets:
     def _note_settled(self, left: dict[str, set[tuple[StoragePolicy, int]]]
                       ) -> None:
         """Count the partitions that are equal."""
-        unsettled: Counter[tuple[Local, str]] = Counter()
+        unsettled: Counter[tuple[Local, DeviceTuple]] = Counter()
         for device, of_device in left.items():
             for policy, partition in of_device:
                 held = self.known.partitions.get((policy, device))
                 at = held.at(partition) if held else None
                 node = held.neighbour(at) if held and at is not None else None
                 if node:
-                    unsettled[(policy, device), node['device']] += 1
+                    unsettled[(policy, device), device_key(node)] += 1
         for standing in self.known.sets:
-            for (local, name), pair in standing.pairs.items():
+            for (local, _), pair in standing.pairs.items():
                 if local[1] in left:
                     self._count(pair, pair.count - min(
-                        pair.count, unsettled[local, name]))
+                        pair.count, unsettled[local, device_key(pair.node)]))
         for device, settled in self.settled.items():
             each = self.known.devices[device]
             self.daemon.stats_for_dev[device].suffix_count += (

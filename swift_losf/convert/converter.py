@@ -66,16 +66,20 @@ class Converter:
 
     def copy(self) -> Tally:
         """Make the target equal to the source, and return what was done."""
-        return self._run(self._mirror, sorted(
+        self._run(self._mirror, sorted(
             set(self._source.partitions()).union(self._target.partitions())))
+        self._target.settle()
+        return self.tally
 
     def finish(self) -> Tally:
         """Copy what is left, empty the source, and return what was done."""
+        # What a run that was killed has written, too.
         self._target.settle()
-        return self._run(self._move, self._source.partitions())
+        self._run(self._move, self._source.partitions())
+        return self.tally
 
     def _run(self, convert: Callable[..., None], partitions: List[int]
-             ) -> Tally:
+             ) -> None:
         with ThreadPoolExecutor(WORKERS) as pool:
             for partition in partitions:
                 wanted = self._source.hashes(partition)
@@ -85,7 +89,6 @@ class Converter:
                         object_hash, ())), set(there.get(object_hash, ())))
                 self._join()
                 self._progress(self.tally)
-        return self.tally
 
     def _mirror(self, pool: ThreadPoolExecutor, partition: int,
                 object_hash: str, wanted: Any, there: Any) -> None:
@@ -113,6 +116,8 @@ class Converter:
                   if self._copy(partition, object_hash, name)]
         if lacking:
             self._target.invalidate(where)
+        if copied:
+            self._target.settle()
         done = [name for name in names
                 if name not in lacking or name in copied]
         self._source.remove(where, done)

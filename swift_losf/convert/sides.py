@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two ways in which a device keeps the files of objects of a policy.
 
-Both list them by partition and hash, read, write and remove them. A file that
-is written is durable, and was read again and compared, before it is there
-under its name: so whatever has its name need not be copied again.
+Both list them by partition and hash, read, write and remove them. What is
+written is durable, and was read again and compared, before it is there under
+its name: so whatever has its name need not be copied again.
 """
 
 import errno
@@ -106,14 +106,17 @@ class Side:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def write(self, where: ObjectPath, source: Source) -> None:
-        """Write a file, durably, and compare it with what it is copied from.
+        """Write a file, and compare it with what it is copied from.
+
+        Its content is durable before it has its name, which settle makes
+        durable.
 
         :raises NotCopied: if it cannot be read again as it was
         """
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Make what a run that was killed has written durable."""
+        """Make durable that what was written has its name."""
 
     def remove(self, where: ObjectPath, names: List[str]) -> None:
         """Remove files of a hash, if they are there."""
@@ -183,7 +186,6 @@ class Files(Side):
                 with suppress(FileNotFoundError):
                     os.unlink(file.name)
                 raise
-        self._sync.sync()
 
     def settle(self) -> None:
         self._sync.sync()

@@ -65,6 +65,7 @@ class Options:
     :param mount_check: whether the device has to be mounted
     :param compact: CompactOptions
     :param part_power: of the ring; None: what the index was told last
+    :param index_metadata: bytes of metadata that an entry has at most
     """
     sweep_interval: float = 5.0
     sync_interval: float = 30.0
@@ -72,6 +73,7 @@ class Options:
     mount_check: bool = False
     compact: CompactOptions = CompactOptions()
     part_power: Optional[int] = None
+    index_metadata: int = 0
 
     def compaction(self, disk):
         """Return the Compaction that a Compactor goes by.
@@ -142,7 +144,8 @@ class IndexServer:
             with listening(self.layout, self.service):
                 drop_index(self.layout)
                 index = recover(self.layout, self._progress,
-                                self._serve_part, self.options.part_power)
+                                self._serve_part, self.options.part_power,
+                                self.options.index_metadata)
                 at_end.callback(self._close, index)
                 if not index.db.durable:
                     self._stand_by(index, lock)
@@ -251,19 +254,17 @@ def _parse(argv):
                         help='index of the storage policy')
     parser.add_argument('--index-path',
                         help='directory for the indexes on another device')
-    parser.add_argument('--sweep-interval', type=float,
-                        default=Options.sweep_interval,
-                        help='seconds between giving space back')
-    parser.add_argument('--sync-interval', type=float,
-                        default=Options.sync_interval,
-                        help='seconds between syncs of the index')
-    parser.add_argument('--max-volume-size', type=int,
-                        default=Options.max_volume_size,
-                        help='bytes from which on a volume gets no more '
-                        'records')
-    parser.add_argument('--part-power', type=int,
-                        help='of the ring; without it, that which the index '
-                        'was told last')
+    for name, kind, text in (
+            ('sweep_interval', float, 'seconds between giving space back'),
+            ('sync_interval', float, 'seconds between syncs of the index'),
+            ('max_volume_size', int,
+             'bytes from which on a volume gets no more records'),
+            ('index_metadata', int,
+             'bytes of metadata that an entry has at most')):
+        parser.add_argument('--' + name.replace('_', '-'), type=kind,
+                            default=getattr(Options, name), help=text)
+    parser.add_argument('--part-power', type=int, help='of the ring; without '
+                        'it, that which the index was told last')
     parser.add_argument('--mount-check', action='store_true',
                         help='refuse a device path where nothing is mounted')
     for each in fields(CompactOptions):
@@ -285,7 +286,8 @@ def main(argv=None):
                 args.max_volume_size, args.mount_check,
                 CompactOptions(**{
                     each.name: getattr(args, 'compact_' + each.name)
-                    for each in fields(CompactOptions)}), args.part_power))
+                    for each in fields(CompactOptions)}), args.part_power,
+                args.index_metadata))
     server.stop_on(signal.SIGTERM, signal.SIGINT)
     try:
         return 0 if server.run() else 1

@@ -189,6 +189,7 @@ def command(layout, options, compact_options, max_volume_size, mount_check,
             '--policy', str(layout.policy_index),
             '--sweep-interval', repr(options.sweep_interval),
             '--sync-interval', repr(options.sync_interval),
+            '--index-metadata', str(options.index_metadata),
             '--max-volume-size', str(max_volume_size)]
     for name, value in vars(compact_options).items():
         argv += ['--compact-' + name.replace('_', '-'), str(value)]

@@ -6,13 +6,25 @@ that has one in the place of its own (:meth:`KVManager.with_files`) is made for
 one operation, and only what Swift does in that operation sees it.
 """
 
+from contextlib import suppress
 from os.path import basename, dirname
-from typing import Callable, Dict, List, Mapping, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 from swift_losf.diskfile.object_files import ObjectFiles
 from swift_losf.diskfile.store import Store
+from swift_losf.format.header import FormatError
 from swift_losf.format.layout import ObjectPath
-from swift_losf.format.values import Location
+from swift_losf.format.metadata import decode_metadata
+from swift_losf.format.values import WITHHELD, Location
 
 _Find = Callable[[str], Tuple[Store, ObjectPath]]
 
@@ -71,7 +83,7 @@ class OneObject(ObjectFiles):
         super().__init__(find)
         self._path = path
         self._given = files
-        self._located = files or {}
+        self._located: Mapping[str, Optional[Location]] = files or {}
 
     def _files(self, store: Store, where: ObjectPath, path: str
                ) -> Dict[str, Location]:
@@ -87,4 +99,44 @@ class OneObject(ObjectFiles):
     def _known(self, path: str) -> Optional[Location]:
         if dirname(path) == self._path:
             return self._located.get(basename(path))
+        return None
+
+
+class MetadataOfFile(NamedTuple):
+    """A data file whose metadata are known, and which nobody reads.
+
+    :param size: of the data, in bytes
+    :param metadata: a dict
+    """
+    size: int
+    metadata: Dict[str, Any]
+
+    def close(self) -> None:
+        """Do nothing: no file is open."""
+
+
+class KnownMetadata(OneObject):
+    """The files of one hash of which only the metadata are asked for.
+
+    Where the index has them, no volume is opened.
+    """
+
+    def open_data_file(self, path: str) -> Any:
+        """Return what has the size and the metadata of a data file."""
+        return self._told(path) or super().open_data_file(path)
+
+    def read_file_metadata(self, source: Any) -> Dict[str, Any]:
+        """Return the metadata of a file."""
+        told = self._told(source) if isinstance(source, str) else None
+        return told.metadata if told else super().read_file_metadata(source)
+
+    def _told(self, path: str) -> Optional[MetadataOfFile]:
+        location = self._known(path)
+        if location and location.metadata == WITHHELD:
+            location = self.locate(path)
+            self._located = {**self._located, basename(path): location}
+        if location and location.metadata:
+            with suppress(FormatError):  # the record is to tell, then
+                return MetadataOfFile(location.data_length,
+                                      decode_metadata(location.metadata))
         return None

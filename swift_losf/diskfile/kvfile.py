@@ -18,6 +18,7 @@ from swift.common.exceptions import (
 from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
+from swift_losf.diskfile.known_files import KnownMetadata, OneObject
 from swift_losf.diskfile.kvmanager import KVManager
 from swift_losf.volumes.ballast import is_given_up
 
@@ -79,17 +80,13 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             ctype_timestamp=ctype_timestamp and Timestamp(ctype_timestamp),
             *a, **kw)
         metadata['name'] = self._name
-        superseded = self._superseded(name) if cleanup else ()
         with self._no_space():
             pending = tpool.execute(
                 self._make_durable, name, metadata,
                 getattr(self.logger, 'thread_locals', None))
-        files = self._store.register(self._where, name, pending, superseded)
+        files = self._enter(name, pending,
+                            self._superseded(name) if cleanup else ())
         self._put_succeeded = True
-        suffix_path = dirname(self._datadir)
-        if not isdir(dirname(suffix_path)):
-            # The partition was deleted before there was anything in it.
-            self.manager.invalidate_hash(suffix_path)
         if cleanup:
             try:
                 self.manager.of_object(
@@ -98,6 +95,21 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             except (OSError, DiskFileDeviceUnavailable):
                 self.logger.exception('Problem cleaning up %s',
                                       self._datadir)
+
+    def _enter(self, name, pending, superseded):
+        """Make a file exist.
+
+        :param name: of the file
+        :param pending: the Pending of its record
+        :param superseded: names of files that give way to it
+        :returns: a list of (name, Location) of all files of the object
+        """
+        files = self._store.register(self._where, name, pending, superseded)
+        suffix_path = dirname(self._datadir)
+        if not isdir(dirname(suffix_path)):
+            # The partition was deleted before there was anything in it.
+            self.manager.invalidate_hash(suffix_path)
+        return files
 
     def _superseded(self, name):
         """Return the names of files that a new one makes obsolete.
@@ -124,11 +136,15 @@ class KVWriter(diskfile.BaseDiskFileWriter):
             name, metadata, self._where.partition,
             bytes.fromhex(self._where.object_hash))
         try:
-            self.manager.invalidate_hash(dirname(self._datadir))
+            self._note_change()
         except BaseException:
             pending.done()
             raise
         return pending
+
+    def _note_change(self):
+        """Have the suffix hashed anew, before the index enters a file."""
+        self.manager.invalidate_hash(dirname(self._datadir))
 
 
 class Superseded(DiskFileNotExist):
@@ -165,6 +181,15 @@ class KVFile(diskfile.BaseDiskFile):
     #: names of its files and their Locations, as they were a while ago, or
     #: None: then the index is asked
     listed = None
+    #: whether the data is not asked for
+    _is_metadata_enough = False
+
+    def read_metadata(self, *args, **kwargs):
+        self._is_metadata_enough = True
+        try:
+            return super().read_metadata(*args, **kwargs)
+        finally:
+            self._is_metadata_enough = False
 
     def open(self, *args, **kwargs):
         if self.listed is None:
@@ -179,7 +204,9 @@ class KVFile(diskfile.BaseDiskFile):
 
     def _open(self, files, *args, **kwargs):
         manager = self._manager
-        self._manager = manager.of_object(self._datadir, files)
+        self._manager = manager.of_object(
+            self._datadir, files,
+            KnownMetadata if self._is_metadata_enough else OneObject)
         try:
             return super().open(*args, **kwargs)
         finally:

@@ -114,13 +114,14 @@ class KVManager(diskfile.BaseDiskFileManager):
         view.__dict__ = {**self.__dict__, 'files': files}
         return view
 
-    def of_object(self, path, files=None):
+    def of_object(self, path, files=None, kind=OneObject):
         """Return a manager that asks once where the files of an object are.
 
         :param path: of the hash directory
         :param files: a dict of their names to Locations, if they are known
+        :param kind: the class of ObjectFiles that knows them
         """
-        return self.with_files(OneObject(self.files.find, path, files))
+        return self.with_files(kind(self.files.find, path, files))
 
     def _of_suffix(self, path, files):
         return self.with_files(ListedSuffix(self.files.find, path, files))
@@ -156,6 +157,10 @@ class KVManager(diskfile.BaseDiskFileManager):
             return self.read_file_metadata(path)
         except DiskFileStateChanged:
             raise DiskFileNotExist()
+
+    def get_list_command(self, device_path, policy, partition, object_hash):
+        return 'swift-losf-fsck dump %s --policy %d --hash %s' % (
+            device_path, int(policy), object_hash)
 
     # What concerns objects, suffixes, partitions and devices.
 

@@ -137,17 +137,29 @@ class Store:
         :returns: a list of (name, Location) of all files of the hash
         :raises IndexUnavailable: if it does not exist, or may not
         """
-        path = self.layout.volume(pending.location.volume)
         try:
-            if not pending.is_in_place(path):
-                raise IndexUnavailable(
-                    '%s is not what has been written to: another device has '
-                    'been mounted' % path)
+            self._require_in_place(pending)
             return self.index.register(
                 where.partition, bytes.fromhex(where.object_hash), name,
                 pending.location, pending.watermark(), supersedes)
         finally:
             pending.done()
+
+    def mark_durable(self, pending):
+        """Note in the record of a fragment that it is durable, durably.
+
+        :param pending: what the writer's finish() returned
+        :raises IndexUnavailable: if its volume is not there any more
+        """
+        self._require_in_place(pending)
+        mark_durable(self.layout, pending.location)
+
+    def _require_in_place(self, pending):
+        path = self.layout.volume(pending.location.volume)
+        if not pending.is_in_place(path):
+            raise IndexUnavailable(
+                '%s is not what has been written to: another device has '
+                'been mounted' % path)
 
     def remove(self, partition, object_hash, names=()):
         """Remove files of a hash.

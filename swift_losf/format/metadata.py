@@ -51,7 +51,7 @@ def decode_metadata(data: bytes) -> Dict[str, Any]:
     :raises FormatError: if the bytes are no JSON object
     """
     try:
-        metadata: Dict[str, Any] = json.loads(data)
+        metadata: Dict[str, Any] = json.loads(data.decode('ascii'))
     except ValueError as err:
         raise FormatError('the metadata is no JSON: %s' % err)
     expect('the metadata', metadata, 'a JSON object',

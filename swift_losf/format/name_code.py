@@ -106,17 +106,24 @@ def durable_code(code: bytes) -> bytes:
             else code)
 
 
+def written_name(name: str) -> str:
+    """Return the name that a fragment had before it was durable.
+
+    :param name: of a file
+    :returns: '' of one that is no durable fragment
+    """
+    stem, extension = splitext(name)
+    return stem[:-2] + extension if stem.endswith('#d') else ''
+
+
 def other_name(name: str) -> str:
     """Return the other name that the record of a fragment may have.
 
     :param name: of a file
     :returns: durable, if it is not; not durable, if it is; '' of no fragment
     """
-    stem, extension = splitext(name)
-    if '#' not in stem:
-        return ''
-    return (stem[:-2] + extension if stem.endswith('#d')
-            else durable_name(name))
+    return written_name(name) or (
+        durable_name(name) if '#' in splitext(name)[0] else '')
 
 
 def supersedes(name: str, other: str) -> bool:

@@ -9,6 +9,7 @@ partition is then a part of each suffix of one group, or some groups. So a
 partition is a view, and no key is ever written anew for it.
 """
 
+import struct
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
@@ -19,6 +20,8 @@ from swift_losf.format.keys import partition_of
 _BYTES = 6
 _HEAD_BITS = 8 * _BYTES - 12
 _START = 5
+#: the group, the suffix and 4 bits of the head, the other bits of the head
+_PLACE = struct.Struct('>IHI')
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,16 @@ class PartitionView:
         """
         return group if self.power is None \
             else partition_of(hash_, self.power)
+
+    def split_place(self, place: bytes) -> Tuple[int, int]:
+        """Read partition and suffix of what begins as keys.place_of gave.
+
+        :returns: (partition, suffix)
+        """
+        group, suffix, head = _PLACE.unpack_from(place)
+        if self.power != self.keyed and self.power is not None:
+            group = ((suffix & 15) << 28 | head >> 4) >> 32 - self.power
+        return group, suffix >> 4
 
     @property
     def _more(self) -> int:

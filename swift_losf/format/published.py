@@ -13,21 +13,25 @@ from google_crc32c import value as crc32c
 
 from swift_losf.format.header import HASH_LENGTH, FormatError
 from swift_losf.format.keys import split_code
+from swift_losf.format.values import withhold_metadata
 
 #: bytes of a bucket
-BUCKET = 512
+BUCKET = 4096
 #: bytes of what a hash is found by: keys.turn
 PREFIX = HASH_LENGTH
 
-_HEADER = struct.Struct('<IHB')
+_HEADER = struct.Struct('<IHBB')
 _NUMBER = struct.Struct('<Q')
-_START = 8
-#: a flag: files of hashes that belong into the bucket are not in it
-_PARTIAL = 1
-#: most bytes of the files of one hash
-_MOST = 255
+_LENGTH = struct.Struct('<H')
+_START = _HEADER.size
+#: most bytes of the files of one hash, and of the code of a name
+_MOST, _MOST_NAME = BUCKET // 4, 255
+#: most hashes of a bucket
+_MOST_HASHES = 255
+#: bytes of a file whose metadata are left out, unless its name is a long one
+_BARE = 32
 
-#: codes of names to packed locations
+#: codes of names to the values of their entries
 Files = Dict[bytes, bytes]
 
 
@@ -36,114 +40,144 @@ def bucket_of(prefix: bytes, buckets: int) -> int:
     return int.from_bytes(prefix[4:12], 'big') % buckets
 
 
-def _checked(data: bytes, number: int) -> int:
-    """Return where a bucket ends; 0 if nothing was ever written to it."""
-    crc: int
-    end: int
-    crc, end, _ = _HEADER.unpack_from(data)
-    if not end and not crc:
-        return 0
-    if not _START <= end <= len(data) or crc != crc32c(
-            _NUMBER.pack(number) + data[4:end]):
-        raise FormatError('bucket %d: is being written' % number)
-    return end
-
-
 def _split(coded: bytes) -> Files:
     files, at = {}, 0
     try:
         while at < len(coded):
-            middle = at + 1 + coded[at]
-            end = middle + 1 + coded[middle]
-            files[coded[at + 1:middle]] = coded[middle + 1:end]
+            middle = at + 3 + coded[at]
+            end = middle + (coded[middle - 2] | coded[middle - 1] << 8)
+            files[coded[at + 1:middle - 2]] = coded[middle:end]
             at = end
+        if at == len(coded):
+            return files
     except IndexError:
-        raise FormatError('files of a hash that are cut off') from None
-    return files
+        pass
+    raise FormatError('files of a hash that are cut off')
 
 
-def _join(files: Files) -> Optional[bytes]:
+def _join(files: Files) -> bytes:
+    return b''.join(
+        b'%c%b%b%b' % (len(name), name, _LENGTH.pack(len(value)), value)
+        for name, value in files.items())
+
+
+def _without_metadata(files: Files) -> Files:
+    return {name: withhold_metadata(value) for name, value in files.items()}
+
+
+def _coded(files: Files) -> Optional[bytes]:
     """Return the code of some files, or None if it is too long."""
-    if max(map(len, (*files, *files.values())), default=0) > _MOST:
+    if max(map(len, files)) > _MOST_NAME:
         return None
-    coded = b''.join(
-        b'%c%b%c%b' % (len(name), name, len(place), place)
-        for name, place in files.items())
+    if sum(map(len, files.values())) > _MOST:
+        files = _without_metadata(files)
+        if sum(map(len, files.values())) > _MOST:
+            return None
+    coded = _join(files)
     return coded if len(coded) <= _MOST else None
 
 
-def probe(data: bytes, number: int, prefix: bytes) -> Optional[Files]:
-    """Look for a hash in the bytes of its bucket.
-
-    :param data: of the bucket, as they were read
-    :param number: of the bucket
-    :param prefix: of the hash
-    :returns: its files, none if it has none; None if the bucket does not tell
-    :raises FormatError: if the bucket was being written
-    """
-    end, at = _checked(data, number), _START
-    while at < end:
-        start = at + 1 + PREFIX
-        if data[at + 1:start] == prefix:
-            return _split(data[start:start + data[at]])
-        at = start + data[at]
-    return None if data[6] & _PARTIAL else {}
-
-
 class Bucket:
-    """A bucket that is about to be changed.
+    """A bucket, which may be looked into and changed.
 
     :param data: its bytes, BUCKET of them
     :param number: of the bucket
-    :raises FormatError: if they are not those of a bucket
+    :raises FormatError: if they are not those of a bucket: it is being
+        written
     """
 
     def __init__(self, data: bytes, number: int) -> None:
+        crc, end, count, partial = _HEADER.unpack_from(data)
         self._number = number
-        self._partial = bool(data[6] & _PARTIAL)
-        # By prefix, the last one changed last.
-        self._entries: Dict[bytes, bytes] = {}
-        end, at = _checked(data, number), _START
-        while at < end:
-            start = at + 1 + PREFIX
-            self._entries[data[at + 1:start]] = data[start:start + data[at]]
-            at = start + data[at]
+        self._partial = bool(partial)
+        #: of the hashes, the one changed last is the last
+        self._prefixes = self._files = b''
+        self._lengths: List[int] = []
+        if not end and not crc:
+            return  # nothing was ever written to it
+        lengths, start = _START + PREFIX * count, _START + 18 * count
+        if not start <= end <= len(data) or crc != crc32c(
+                _NUMBER.pack(number) + data[4:end]):
+            raise FormatError('bucket %d: is being written' % number)
+        self._prefixes = data[_START:lengths]
+        self._lengths = list(struct.unpack_from('<%dH' % count, data,
+                                                lengths))
+        self._files = data[start:end]
+        if sum(self._lengths) != end - start:
+            raise FormatError('bucket %d: its lengths are wrong' % number)
+
+    def _find(self, prefix: bytes) -> int:
+        """Return which of the hashes this is; -1 if it is none."""
+        at = self._prefixes.find(prefix)
+        while at % PREFIX and at >= 0:
+            at = self._prefixes.find(prefix, at + 1)
+        return at // PREFIX
+
+    def _range(self, which: int) -> Tuple[int, int]:
+        start = sum(self._lengths[:which])
+        return start, start + self._lengths[which]
 
     def files(self, prefix: bytes) -> Optional[Files]:
-        """Return what probe does."""
-        coded = self._entries.get(prefix)
-        if coded is not None:
-            return _split(coded)
-        return None if self._partial else {}
+        """Return the files of a hash.
+
+        :returns: none if it has none; None if the bucket does not tell
+        """
+        which = self._find(prefix)
+        if which < 0:
+            return None if self._partial else {}
+        start, end = self._range(which)
+        return _split(self._files[start:end])
 
     def put(self, prefix: bytes, files: Files) -> None:
         """Enter all files of a hash, or take it out if there are none.
 
-        Other hashes, those first that were not changed for longest, give way
-        if there is no room.
+        Where there is no room, others give way: those first that were not
+        changed for longest.
         """
-        self._entries.pop(prefix, None)
-        if not files:
-            return
-        coded = _join(files)
-        if coded is None:
+        which = self._find(prefix)
+        if which >= 0:
+            self._drop(which)
+        coded = _coded(files) if files else b''
+        if coded:
+            self._prefixes += prefix
+            self._lengths.append(len(coded))
+            self._files += coded
+            self._make_room()
+        elif coded is None:
             self._partial = True
-            return
-        self._entries[prefix] = coded
-        while self._length() > BUCKET:
-            del self._entries[next(iter(self._entries))]
+
+    def _drop(self, which: int) -> None:
+        start, end = self._range(which)
+        self._files = self._files[:start] + self._files[end:]
+        at = which * PREFIX
+        self._prefixes = self._prefixes[:at] + self._prefixes[at + PREFIX:]
+        del self._lengths[which]
+
+    def _make_room(self) -> None:
+        which = 0
+        while self._length() > BUCKET and which < len(self._lengths):
+            if self._lengths[which] > _BARE:
+                start, end = self._range(which)
+                bare = _join(_without_metadata(
+                    _split(self._files[start:end])))
+                self._files = self._files[:start] + bare + self._files[end:]
+                self._lengths[which] = len(bare)
+            which += 1
+        while (self._length() > BUCKET
+               or len(self._lengths) > _MOST_HASHES):
+            self._drop(0)
             self._partial = True
 
     def _length(self) -> int:
-        return _START + sum(1 + PREFIX + len(each)
-                            for each in self._entries.values())
+        return _START + 18 * len(self._lengths) + len(self._files)
 
     def pack(self) -> bytes:
         """Return the bytes of the bucket, without what is unused."""
-        body = b''.join(b'%c%b%b' % (len(coded), prefix, coded)
-                        for prefix, coded in self._entries.items())
-        head = _HEADER.pack(0, _START + len(body), self._partial)[4:]
-        covered = head + b'\0' + body
+        count = len(self._lengths)
+        head = _HEADER.pack(0, self._length(), count, self._partial)[4:]
+        covered = b'%b%b%b%b' % (
+            head, self._prefixes, struct.pack('<%dH' % count, *self._lengths),
+            self._files)
         return struct.pack('<I', crc32c(
             _NUMBER.pack(self._number) + covered)) + covered
 
@@ -152,7 +186,7 @@ def grouped(entries: Iterable[Tuple[bytes, bytes]]
             ) -> List[Tuple[bytes, Files]]:
     """Gather the files of each hash.
 
-    :param entries: keys of files, in their order, and packed locations
+    :param entries: keys of files, in their order, and their values
     :returns: a list of (place, Files)
     """
     hashes: List[Tuple[bytes, Files]] = []

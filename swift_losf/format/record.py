@@ -176,11 +176,13 @@ class NewRecord:
 
         :param volume_header: of the volume
         :param offset: in the volume
-        :returns: its Location, and the bytes of header and footer
+        :returns: its Location, with metadata, and the bytes of header and
+            footer
         """
         location = Location(
             volume_header.number, offset, self.data_length,
-            len(self.footer.metadata), len(self.footer.name))
+            len(self.footer.metadata), len(self.footer.name),
+            self.footer.metadata)
         header = RecordHeader(
             volume_header.tag(offset), self.hash, self.partition,
             self.data_length, location.metadata_length,

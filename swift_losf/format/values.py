@@ -4,7 +4,7 @@
 They are rows of varints. What does not decode raises FormatError.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Iterable, List, Tuple
 
 from swift_losf.format.header import (
@@ -16,26 +16,29 @@ from swift_losf.format.header import (
 #: offsets in volumes are counted in units of so many bytes
 UNIT = 64
 MAX_NUMBER = 2 ** 63 - 1
+#: stands for metadata that were left out, and that the index has
+WITHHELD = b'\0'
 
 #: where a field is called bytes
 _Bytes = bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Location:
     """Where a record is, and the lengths of its parts in bytes.
 
     :param volume: the number of the volume
     :param offset: of the record in it, a multiple of UNIT
+    :param metadata: of the record, as they are in it, where they are known;
+        b'' where they are not; WITHHELD where the index has them. Locations
+        of one record are equal with them or without
     """
-    __slots__ = ('volume', 'offset', 'data_length', 'metadata_length',
-                 'name_length')
-
     volume: int
     offset: int
     data_length: int
     metadata_length: int
     name_length: int
+    metadata: bytes = field(default=b'', compare=False, repr=False)
 
     @property
     def data_offset(self) -> int:
@@ -58,21 +61,39 @@ class Location:
         """The volume and offset, which no other record shares."""
         return self.volume, self.offset
 
-    def pack(self) -> bytes:
-        """Return the value of an `o` or `q` entry."""
-        return pack_varints((
+    def pack(self, most_metadata: int = 0) -> bytes:
+        """Return the value of an `o` or `q` entry.
+
+        :param most_metadata: bytes of metadata that go along
+        """
+        packed = pack_varints((
             self.volume, self.offset // UNIT, self.data_length,
             self.metadata_length, self.name_length))
+        return packed + self.metadata if (
+            self.metadata_length <= most_metadata) else packed
 
     @classmethod
-    def unpack(cls, value: bytes) -> 'Location':
+    def unpack(cls, value: bytes, is_published: bool = False) -> 'Location':
         """Read the value of an `o` or `q` entry.
 
+        :param is_published: whether it comes from the table of published.py
         :raises FormatError: if it is no location
         """
-        volume, units, data, metadata, name = unpack_varints(
+        (volume, units, data, metadata, name), end = _read_varints(
             value, 5, 'location')
-        return cls(volume, units * UNIT, data, metadata, name)
+        rest = value[end:]
+        if rest and len(rest) != metadata and not (
+                is_published and rest == WITHHELD):
+            raise FormatError(
+                'location %s: must be 5 varints, and %d bytes of metadata or '
+                'none' % (value.hex(), metadata))
+        return cls(volume, units * UNIT, data, metadata, name, rest)
+
+
+def withhold_metadata(value: bytes) -> bytes:
+    """Return the value of a file with WITHHELD for its metadata, if any."""
+    _, end = _read_varints(value, 5, 'location')
+    return value[:end] + WITHHELD if value[end:] else value
 
 
 @dataclass(frozen=True)
@@ -184,18 +205,33 @@ def unpack_varints(value: bytes, count: int, what: str) -> List[int]:
     :raises FormatError: if there are fewer or more, or if one is above 63
         bits
     """
+    numbers, end = _read_varints(value, count, what)
+    if end != len(value):
+        raise _no_varints(value, count, what)
+    return numbers
+
+
+def _read_varints(value: bytes, count: int, what: str
+                  ) -> Tuple[List[int], int]:
+    """Read the LEB128 codes that a value begins with; return their end too."""
     numbers: List[int] = []
     number = shift = 0
-    for byte in value:
+    for end, byte in enumerate(value, 1):
         number |= (byte & 0x7f) << shift
         shift += 7
         if byte < 0x80:
             numbers.append(number)
+            if len(numbers) == count:
+                if max(numbers) > MAX_NUMBER:
+                    break
+                return numbers, end
             number = shift = 0
-    if len(numbers) != count or shift or max(numbers) > MAX_NUMBER:
-        raise FormatError('%s %s: must be %d varints of at most 63 bits' % (
-            what, value.hex(), count))
-    return numbers
+    raise _no_varints(value, count, what)
+
+
+def _no_varints(value: bytes, count: int, what: str) -> FormatError:
+    return FormatError('%s %s: must be %d varints of at most 63 bits' % (
+        what, value.hex(), count))
 
 
 def unpack_spot(value: bytes) -> Tuple[int, int]:

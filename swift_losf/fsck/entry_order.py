@@ -3,7 +3,7 @@
 
 An index is sorted by partition and hash, and a check walks through the
 volumes. So the entries are put into a temporary LevelDB, some 70 bytes a
-file, and memory is bounded however many there are.
+file besides metadata, and memory is bounded however many there are.
 """
 
 import contextlib

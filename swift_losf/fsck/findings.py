@@ -61,6 +61,9 @@ class Kind(enum.Enum):
     NOT_DURABLE = (
         'not-durable', 'the record is that of a fragment that is durable, and '
         'the index has one that is not', 'give it its durable name')
+    METADATA = (
+        'metadata', 'the index has other metadata than the record',
+        'drop them: who wants them reads the record')
     MISSING = (
         'missing', 'a valid record has no entry',
         'enter it, as recovery does')

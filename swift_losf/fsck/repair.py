@@ -16,11 +16,11 @@ stays, and what is marked as quarantined is never entered as a file.
 import os
 from dataclasses import replace
 
+from swift_lightsync.common.files import sync_directory
 from swift_losf.format import keys
 from swift_losf.format.name_code import durable_name
 from swift_losf.fsck.check import find_volume
 from swift_losf.fsck.findings import BEYOND_REPAIR, Kind
-from swift_losf.index.db import fsync
 from swift_losf.upkeep.partitions import invalidate
 from swift_losf.upkeep.recovery import Recovery
 from swift_losf.volumes.volume import mark_quarantined, mend_copies
@@ -84,7 +84,7 @@ class Repair:
             os.close(fd)
         if path != self.layout.volume(finding.volume):
             os.rename(path, self.layout.volume(finding.volume))
-            fsync(self.layout.volumes)
+            sync_directory(self.layout.volumes)
 
     def _set_volume_aside(self, finding):
         self._lost = True
@@ -121,6 +121,10 @@ class Repair:
             mark_quarantined(self.layout, finding.entry.location)
         self._take_out(finding.entry, quarantine=True)
 
+    def _drop_metadata(self, finding):
+        with self.index.db.change() as change:
+            change.put(finding.entry.key, finding.entry.location.pack())
+
     def _mark(self, finding):
         mark_quarantined(self.layout, finding.entry.location)
 
@@ -153,6 +157,7 @@ _FIXES = {
     Kind.NOT_QUARANTINED: Repair._quarantine,
     Kind.NOT_MARKED: Repair._mark,
     Kind.NOT_DURABLE: Repair._make_durable,
+    Kind.METADATA: Repair._drop_metadata,
     Kind.MISSING: Repair._note_missing,
     Kind.DEAD_ENTRY: Repair._correct_dead,
 }

@@ -223,6 +223,8 @@ class VolumeCheck:
                 entry.name != durable_name(entry.name) and other_name(
                     entry.name):
             yield Finding(Kind.NOT_DURABLE, self.number, offset, entry, found)
+        elif entry.location.metadata not in (b'', found.location.metadata):
+            yield Finding(Kind.METADATA, self.number, offset, entry, found)
 
     def _invalid(self, offset, entries, seen):
         files = [each for each in entries if each.location]

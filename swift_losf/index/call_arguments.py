@@ -12,6 +12,7 @@ from swift_losf.format.header import (
     VOLUME_HEADER_LENGTH,
     FormatError,
 )
+from swift_losf.format.name_code import written_name
 from swift_losf.format.values import MAX_NUMBER, UNIT
 
 
@@ -71,10 +72,15 @@ def check_location(name, location):
           not location.offset % UNIT)
     check_range('data_length', location.data_length, 0, MAX_NUMBER)
     check_range('metadata_length', location.metadata_length, 0, MAX_METADATA)
+    check('metadata', '%d bytes' % len(location.metadata),
+          'empty or as long as metadata_length: %d'
+          % location.metadata_length,
+          len(location.metadata) in (0, location.metadata_length))
     check_range('name_length', location.name_length, 1, MAX_NAME)
+    lengths = [len(each) for each in (name, written_name(name)) if each]
     check('name_length', location.name_length,
-          '%d, the length of %r' % (len(name), name),
-          location.name_length == len(name))
+          '%s, the length of %r' % (' or '.join(map(str, lengths)), name),
+          location.name_length in lengths)
 
 
 def file_key(partition, hash_, name):

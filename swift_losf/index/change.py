@@ -18,14 +18,17 @@ class Change:
     :param batch: a LevelDB write batch
     :param volumes: number -> VolumeState, as they are; is left alone
     :param next_volume: the number of the next new volume
+    :param is_watched: whether it is wanted which files are touched
+    :param most_metadata: bytes of metadata that an entry has at most
     """
 
-    def __init__(self, batch, volumes, next_volume):
+    def __init__(self, batch, volumes, next_volume, is_watched=False,
+                 most_metadata=0):
         self.volumes = {}
         #: numbers of volumes whose state is taken out
         self.dropped = set()
         #: places of hashes to what becomes of their files: codes of names
-        #: to packed locations, or None
+        #: to values, or None
         self.touched = {}
         #: whether it queues space that is to be given back
         self.reclaims = False
@@ -36,6 +39,8 @@ class Change:
         self.made = False
         self._batch = batch
         self._before = volumes
+        self._is_watched = is_watched
+        self._most_metadata = most_metadata
 
     def put(self, key, value):
         """Enter a value."""
@@ -49,7 +54,7 @@ class Change:
 
     def _touch(self, key, value):
         self.made = True
-        if key[:1] == keys.FILE:
+        if self._is_watched and key[:1] == keys.FILE:
             place, code = keys.split_code(key)
             self.touched.setdefault(place, {})[code] = value
 
@@ -84,7 +89,7 @@ class Change:
 
     def add_file(self, key, location):
         """Make a file exist."""
-        self.put(key, location.pack())
+        self.put(key, location.pack(self._most_metadata))
         self.count(location.volume, files=1, bytes=location.length)
 
     def remove_file(self, key, location):

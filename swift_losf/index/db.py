@@ -16,7 +16,7 @@ import errno
 import os
 import threading
 from dataclasses import replace
-from typing import AbstractSet, FrozenSet, Set
+from typing import AbstractSet, Set
 
 import plyvel
 
@@ -24,11 +24,11 @@ from swift_losf.format import keys
 from swift_losf.format.values import VolumeState, pack_varints, unpack_varints
 from swift_losf.index.change import NEXT_KEY, Change
 from swift_losf.index.known import ALL, Known
-from swift_losf.index.leveldb_log import MARK
-from swift_losf.mounts import opened_path
+from swift_losf.index.leveldb_log import MARK, sync_logs
 
-FORMAT_VERSION = 3
-_VERSION_KEY = keys.STATE + b'version'
+#: of an index whose entries may have metadata: the second
+FORMAT_VERSION, WITH_METADATA = 3, 4
+VERSION_KEY = keys.STATE + b'version'
 #: is there from when an index is made until all volumes are in it
 UNFINISHED = keys.STATE + b'unfinished'
 
@@ -75,7 +75,7 @@ class Database:
         self._sync_lock = threading.Lock()
         #: why nothing may be written any more
         self._failure = None
-        self._synced_logs: FrozenSet[str] = frozenset()
+        self._synced_logs: Set[str] = set()
         #: batches written, and how many of them are durable
         self._written = self._synced = 0
         #: hashes of which files were removed since the last sync began, and
@@ -86,6 +86,8 @@ class Database:
         self.retired: Set[int] = set()
         #: what is told of each change, in the order of the changes
         self.publisher = None
+        #: bytes of metadata that an entry has at most
+        self.most_metadata = 0
         #: is set by each change that queues space to be given back
         self.reclaim_pending = threading.Event()
         self.known = Known()
@@ -97,14 +99,15 @@ class Database:
 
     def reload(self):
         """Read what is kept in memory. REQUIRES: nothing changes meanwhile."""
-        version = self.get(_VERSION_KEY)
+        version = self.get(VERSION_KEY)
         self.is_new = version is None
         if version is None:
-            self._db.put(_VERSION_KEY, pack_varints([FORMAT_VERSION]))
-        elif version != pack_varints([FORMAT_VERSION]):
-            raise VersionError('%s: the version of the index is %s, allowed '
-                               'is %d' % (self.path, version.hex(),
-                                          FORMAT_VERSION))
+            self._db.put(VERSION_KEY, pack_varints([FORMAT_VERSION]))
+        elif version not in map(pack_varints, (
+                [FORMAT_VERSION], [WITH_METADATA])):
+            raise VersionError(
+                '%s: the version of the index is %s, allowed are %d and %d'
+                % (self.path, version.hex(), FORMAT_VERSION, WITH_METADATA))
         self.volumes = {
             keys.split_volume_key(key): VolumeState.unpack(value)
             for key, value in self.scan(
@@ -114,6 +117,20 @@ class Database:
         number = self.get(NEXT_KEY)
         self.next_volume = 1 if number is None else unpack_varints(
             number, 1, 'number of the next volume')[0]
+
+    def keep_metadata(self, most):
+        """Let entries have metadata from now on, or none any more.
+
+        :param most: bytes of a record's metadata; what is longer stays out
+        """
+        if most and self.get(VERSION_KEY) != pack_varints([WITH_METADATA]):
+            with self.change() as change:
+                change.put(VERSION_KEY, pack_varints([WITH_METADATA]))
+            # No log may have entries that an older release cannot read, and
+            # not tell it so.
+            if self.durable:
+                self.sync()
+        self.most_metadata = most
 
     @property
     def is_unfinished(self):
@@ -172,8 +189,11 @@ class Database:
         with self._lock:
             if self._failure:
                 raise self._failure
+            # One that comes meanwhile reads what is written here.
+            publisher = self.publisher
             change = Change(self._db.write_batch(), self.volumes,
-                            self.next_volume)
+                            self.next_volume, publisher is not None,
+                            self.most_metadata)
             yield change
             try:
                 change.write()
@@ -186,8 +206,8 @@ class Database:
                 self.volumes.pop(number, None)
             self.quarantined += change.quarantined
             self.next_volume = change.next_volume
-            if self.publisher:
-                self.publisher.apply(change.touched)
+            if publisher:
+                publisher.apply(change.touched)
         if change.reclaims:
             self.reclaim_pending.set()
 
@@ -224,7 +244,7 @@ class Database:
                 watermarks = [(number, state.watermark)
                               for number, state in self.volumes.items()
                               if state.checkpoint != state.watermark]
-            self._sync_logs()
+            self._synced_logs = sync_logs(self._directory, self._synced_logs)
             self._synced, self._syncing = written, frozenset()
             self._put_checkpoints(watermarks)
 
@@ -239,24 +259,6 @@ class Database:
             change.put(MARK, pack_varints([self._synced]))
         if self._written == self._synced + 1:
             self._synced += 1
-
-    def _sync_logs(self):
-        """Sync LevelDB's logs.
-
-        LevelDB's own sync leaves out the log before the last rotation, which
-        is not in a table yet. A log that disappears meanwhile is in a table,
-        and tables are synced. If the device is detached meanwhile, the path
-        leads elsewhere; the open directory does not.
-        """
-        directory = opened_path(self._directory)
-        logs = frozenset(name for name in os.listdir(directory)
-                         if name.endswith('.log'))
-        for name in sorted(logs):
-            with contextlib.suppress(FileNotFoundError):
-                fsync(os.path.join(directory, name))
-        if logs != self._synced_logs:
-            fsync(directory)
-            self._synced_logs = logs
 
     def close(self):
         """Sync and close. Closing again does nothing."""
@@ -282,12 +284,3 @@ def is_full(error):
     if isinstance(error, plyvel.Error):
         return os.strerror(errno.ENOSPC) in str(error)
     return getattr(error, 'errno', None) in (errno.ENOSPC, errno.EDQUOT)
-
-
-def fsync(path):
-    """Make a file or directory durable."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

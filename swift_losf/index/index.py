@@ -8,6 +8,7 @@ when it began. All may be called from any thread.
 
 from swift_losf.format import keys
 from swift_losf.format.header import VOLUME_HEADER_LENGTH, VolumeType
+from swift_losf.format.name_code import written_name
 from swift_losf.format.values import MAX_NUMBER, Location, Statistics
 from swift_losf.index.adopter import Adopter
 from swift_losf.index.call_arguments import (
@@ -67,8 +68,8 @@ class Index:
                  supersedes=()):
         """Enter a file whose record is durable, and remove what gives way.
 
-        Entering it again changes nothing. A file of the same name gives way,
-        as it would to a rename.
+        Entering it again changes nothing, unless a fragment is durable now:
+        that gives it its name. A file of the same name gives way.
 
         :param partition: that the caller takes the object to be in
         :param hash_: of its name, 16 bytes
@@ -100,6 +101,10 @@ class Index:
                                           files):
                 self._require_unremoved(location)
                 change.replace_file(files, key, name, location)
+            elif files.get(written_name(name)) == location:
+                # Recovery has entered it before it was said to be durable.
+                self._rename(change, partition, hash_, files,
+                             written_name(name), name)
             _, must_sync = self._take_out(change, partition, hash_, files,
                                           set(files).intersection(supersedes))
         if must_sync:
@@ -205,8 +210,8 @@ class Index:
         check_hash(partition, hash_)
         asked, partition = partition, self.part_power.key_partition(
             partition, hash_)
-        old_key = file_key(partition, hash_, old)
-        new_key = file_key(partition, hash_, new)
+        for name in (old, new):
+            file_key(partition, hash_, name)
         with self.db.change() as change:
             self.part_power.note_change(asked, hash_)
             files = self.reader.files(partition, hash_)
@@ -214,11 +219,15 @@ class Index:
                 raise NotFound('partition %d, hash %s: there is no %s' % (
                     partition, hash_.hex(), old))
             if old in files and old != new:
-                location = files.pop(old)
-                change.remove_file(old_key, location)
-                change.replace_file(files, new_key, new, location)
+                self._rename(change, partition, hash_, files, old, new)
         self.db.sync()
         return sorted(files.items())
+
+    def _rename(self, change, partition, hash_, files, old, new):
+        location = files.pop(old)
+        change.remove_file(file_key(partition, hash_, old), location)
+        change.replace_file(files, file_key(partition, hash_, new), new,
+                            location)
 
     def skip_volumes(self, number):
         """Reserve no number for a volume up to this one any more."""

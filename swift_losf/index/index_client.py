@@ -49,8 +49,10 @@ def _location(file):
     _require(file.name, 'a file without a name')
     _require(file.HasField('location'), '%s without a location' % file.name)
     at = file.location
+    _require(len(at.metadata) in (0, at.metadata_length),
+             '%s with other metadata' % file.name)
     return Location(at.volume, at.offset, at.data_length, at.metadata_length,
-                    at.name_length)
+                    at.name_length, at.metadata)
 
 
 def _plain(cls, message):
@@ -119,7 +121,7 @@ class IndexClient:
         :param partition: a number
         :param object_hash: 16 bytes
         :param name: of the file
-        :param at: the Location of its record
+        :param at: the Location of its record, with metadata
         :param watermark: of the record's volume
         :param supersedes: names of files that give way
         :returns: a list of all files of the hash, as (name, Location)
@@ -130,7 +132,8 @@ class IndexClient:
                 location=index_pb2.Location(
                     volume=at.volume, offset=at.offset,
                     data_length=at.data_length, name_length=at.name_length,
-                    metadata_length=at.metadata_length)),
+                    metadata_length=at.metadata_length,
+                    metadata=self._places.wanted(at.metadata))),
             watermark=watermark, supersedes=supersedes), partition,
             object_hash)
 

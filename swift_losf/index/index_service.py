@@ -36,13 +36,13 @@ FATAL = (plyvel.Error, FormatError, OSError)
 IDLE = 1.0
 
 
-def _file(partition, hash_, name, location):
+def _file(partition, hash_, name, location, metadata=b''):
     return pb.File(partition=partition, hash=hash_, name=name,
                    location=pb.Location(
                        volume=location.volume, offset=location.offset,
                        data_length=location.data_length,
                        metadata_length=location.metadata_length,
-                       name_length=location.name_length))
+                       name_length=location.name_length, metadata=metadata))
 
 
 def _listing(partition, hash_, files):
@@ -60,7 +60,7 @@ def _volume(number, state):
 def _register(index, request):
     file, at = request.file, request.file.location
     location = Location(at.volume, at.offset, at.data_length,
-                        at.metadata_length, at.name_length)
+                        at.metadata_length, at.name_length, at.metadata)
     return _listing(file.partition, file.hash, index.register(
         file.partition, file.hash, file.name, location, request.watermark,
         request.supersedes))
@@ -83,8 +83,10 @@ def _rename(index, request):
 
 
 def _list_hash(index, request):
-    return _listing(request.partition, request.hash, index.reader.list_hash(
-        request.partition, request.hash))
+    partition, hash_ = request.partition, request.hash
+    return pb.Listing(files=[
+        _file(partition, hash_, name, location, location.metadata)
+        for name, location in index.reader.list_hash(partition, hash_)])
 
 
 def _list_suffix(index, request):
@@ -137,10 +139,11 @@ def _get_table(index, request):
     # It has hashes: they tell nothing where writers say their partitions.
     if not publisher or not publisher.complete or \
             index.part_power.view.keyed is None:
-        return pb.Table()
+        return pb.Table(most_metadata=index.db.most_metadata)
     return pb.Table(process=os.getpid(), descriptor=publisher.descriptor,
                     buckets=publisher.buckets, key=publisher.key,
-                    socket=publisher.socket)
+                    socket=publisher.socket,
+                    most_metadata=index.db.most_metadata)
 
 
 def _set_part_power(index, request):

@@ -13,7 +13,7 @@ from typing import Any, Callable, List, Optional, Tuple
 from swift_losf.format.header import FormatError
 from swift_losf.format.keys import turn
 from swift_losf.format.name_code import decode_name
-from swift_losf.format.published import BUCKET, bucket_of, probe
+from swift_losf.format.published import BUCKET, Bucket, bucket_of
 from swift_losf.format.values import Location
 from swift_losf.index.publisher import KEY, identity
 
@@ -50,7 +50,7 @@ class _Table:
             if len(data) < BUCKET:
                 raise EOFError()
             try:
-                return probe(data, number, prefix)
+                return Bucket(data, number).files(prefix)
             except FormatError:
                 continue
         return None
@@ -74,6 +74,7 @@ class PublishedPlaces:
         self._clock = clock
         self._table: Optional[_Table] = None
         self._may_ask_at = 0.0
+        self._most_metadata = 0
 
     def find(self, hash_: bytes) -> Optional[List[Tuple[str, Location]]]:
         """Return the files of a hash, by name, or None if they are not known.
@@ -87,14 +88,18 @@ class PublishedPlaces:
         try:
             found = table.probe(turn(hash_))
             return None if found is None else sorted(
-                (decode_name(code), Location.unpack(place))
-                for code, place in found.items())
+                (decode_name(code), Location.unpack(value, True))
+                for code, value in found.items())
         except EOFError:
             self._table = None
         except FormatError:
             # The server may know better.
             pass
         return None
+
+    def wanted(self, metadata: bytes) -> bytes:
+        """Return metadata if the index is to have them; else b''."""
+        return metadata if len(metadata) <= self._most_metadata else b''
 
     def _current(self) -> Optional[_Table]:
         """Return the table of the server that has the socket now."""
@@ -109,7 +114,9 @@ class PublishedPlaces:
         if now < self._may_ask_at:
             return None
         self._may_ask_at = now + RETRY
-        self._table = self._open(self._ask(), socket)
+        reply = self._ask()
+        self._most_metadata = reply.most_metadata
+        self._table = self._open(reply, socket)
         return self._table
 
     @staticmethod

@@ -107,10 +107,13 @@ class Publisher:
     def _change(self, place, changed):
         prefix = keys.turned(place)
         number = bucket_of(prefix, self.buckets)
-        at = number * BUCKET
-        bucket = Bucket(os.pread(self.descriptor, BUCKET, at), number)
+        bucket = self._bucket(number)
         bucket.put(prefix, changed(bucket.files(prefix)))
-        os.pwrite(self.descriptor, bucket.pack(), at)
+        os.pwrite(self.descriptor, bucket.pack(), number * BUCKET)
+
+    def _bucket(self, number):
+        return Bucket(os.pread(self.descriptor, BUCKET, number * BUCKET),
+                      number)
 
     def apply(self, touched):
         """Publish a change, before anybody is told of it.
@@ -118,7 +121,7 @@ class Publisher:
         REQUIRES: no other change is made meanwhile.
 
         :param touched: places of hashes to dicts, of the codes of names to
-            packed locations, or to None where a file is gone
+            values, or to None where a file is gone
         """
         if self._stopped:
             return
@@ -139,8 +142,8 @@ class Publisher:
                 *keys.prefix_range(keys.FILE + place)))
             return found[0][1] if found else {}
         files.update(difference)
-        return {name: place for name, place in files.items()
-                if place is not None}
+        return {name: value for name, value in files.items()
+                if value is not None}
 
     def _withdraw(self, reason):
         logger.warning('readers have to call the index server: %s', reason)

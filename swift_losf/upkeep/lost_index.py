@@ -15,9 +15,9 @@ import time
 
 import plyvel
 
+from swift_lightsync.common.files import sync_directory
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import volume_number
-from swift_losf.index.db import fsync
 from swift_losf.index.index import Index
 from swift_losf.index.leveldb_log import is_torn
 from swift_losf.upkeep.salvage import NothingLeft, Salvage
@@ -128,7 +128,7 @@ def set_aside(layout, reason):
     logger.error('%s is set aside as %s, and will be made anew from the '
                  'volumes: %s', layout.index, aside, reason)
     os.rename(layout.index, aside)
-    fsync(os.path.dirname(layout.index))
+    sync_directory(os.path.dirname(layout.index))
 
 
 def set_damaged_aside(layout, reason):
@@ -144,14 +144,14 @@ def set_damaged_aside(layout, reason):
         shutil.rmtree(layout.index)
     else:
         os.rename(layout.index, damaged)
-    fsync(os.path.dirname(layout.index))
+    sync_directory(os.path.dirname(layout.index))
 
 
 def put_away(layout):
     """Keep a damaged index, if there is one, as one that is not needed."""
     with contextlib.suppress(FileNotFoundError):
         os.rename(layout.index + DAMAGED, _aside(layout))
-        fsync(os.path.dirname(layout.index))
+        sync_directory(os.path.dirname(layout.index))
 
 
 def _aside(layout):

@@ -19,7 +19,6 @@ from itertools import islice
 from typing import Any, Dict, Set
 
 from swift_losf.format import keys
-from swift_losf.format.values import pack_varints
 from swift_losf.index.known import ALL
 from swift_losf.upkeep.scan_worker import scan_piece
 from swift_losf.upkeep.settling import settle
@@ -94,6 +93,7 @@ class Rebuild:
         return deque(
             dict(path=self.layout.volume(number), number=number, start=start,
                  end=start + PIECE, part_power=self._view.keyed,
+                 most_metadata=self.index.db.most_metadata,
                  gaps=self._gaps and [(first.hex(), end.hex())
                                       for first, end in self._gaps])
             for number, size in volumes for start in range(0, size, PIECE))
@@ -122,22 +122,20 @@ class Rebuild:
 
     def _enter_all(self, groups, invalidate):
         while batch := list(islice(groups, BATCH)):
-            suffixes: Dict[int, Set[int]] = {}
+            suffixes: Dict[int, Set[int]] = defaultdict(set)
             for group in batch:
-                partition, suffix = keys.split_place(keys.FILE + group[0])
-                suffixes.setdefault(self._view.partition(
-                    partition, keys.hash_of(group[0][:keys.PLACE])),
-                    set()).add(suffix)
+                partition, suffix = self._view.split_place(group[0])
+                suffixes[partition].add(suffix)
             for partition, numbers in suffixes.items():
                 invalidate(partition, numbers)
-            self._enter(list(map(self._settled, batch)),
+            self._enter(map(self._settled, batch),
                         batch[-1][-1][:keys.PLACE])
             self.progress('%d files recovered'
                           % self.index.adopter.recovered)
 
     def _settled(self, group):
         """Return what settle() says of what has no entry."""
-        entries = list(map(Entry.unpack, group))
+        entries = [Entry.unpack(each) for each in group]
         if self._gaps is None:
             return settle(entries)
         get = self.index.db.get
@@ -148,41 +146,36 @@ class Rebuild:
                        if get(_held_key(each)) is None], dead
 
     def _enter(self, settled, last):
-        counts: Dict[int, Dict[str, int]] = {}
+        counts: Dict[int, Dict[str, int]] = defaultdict(
+            lambda: defaultdict(int))
+        recovered = 0
         with self.index.db.change() as change:
             for files, held, dead in settled:
+                recovered += len(files) + len(held) + len(dead)
                 for each in files:
                     change.put(keys.FILE + each.place + each.code,
                                each.location)
-                    _count(counts, each, 'files', 'bytes')
+                    count = counts[each.volume]
+                    count['files'] += 1
+                    count['bytes'] += each.length
                 for each in held:
                     change.put(_held_key(each), each.location)
-                    _count(counts, each, 'held', 'held_bytes')
+                    count = counts[each.volume]
+                    count['held'] += 1
+                    count['held_bytes'] += each.length
                     change.quarantined += 1
                 for each in dead:
-                    change.put(keys.dead_key(each.volume, each.offset),
-                               pack_varints([each.length]))
-                    _count(counts, each, 'dead', 'dead_bytes')
-                    change.reclaims = True
+                    change.reclaim_range(each.volume, each.offset,
+                                         each.length)
             for number, count in counts.items():
-                count.pop('dead', None)
                 change.count(number, **count)
-        self.index.adopter.recovered += sum(
-            len(each) for group in settled for each in group)
+        self.index.adopter.recovered += recovered
         self.index.db.known.up_to(last)
 
 
 def _held_key(entry):
     return (keys.QUARANTINED + entry.place + entry.code
             + keys.spot(entry.volume, entry.offset))
-
-
-def _count(counts, entry, number, length):
-    count = counts.get(entry.volume)
-    if count is None:
-        count = counts[entry.volume] = defaultdict(int)
-    count[number] += 1
-    count[length] += entry.length
 
 
 class _Worker(threading.Thread):

@@ -9,7 +9,7 @@ import os
 from dataclasses import replace
 from typing import Dict, Set
 
-from swift_lightsync.common.files import try_lock
+from swift_lightsync.common.files import sync_directory, try_lock
 from swift_losf.format import keys
 from swift_losf.format.header import (
     FIRST_RECORD,
@@ -21,7 +21,6 @@ from swift_losf.format.header import (
 )
 from swift_losf.format.layout import volume_number
 from swift_losf.format.name_code import durable_name
-from swift_losf.index.db import fsync
 from swift_losf.index.known import ALL, is_in
 from swift_losf.upkeep.lost_index import open_index, put_away
 from swift_losf.upkeep.partitions import invalidate, tidy
@@ -42,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 def recover(layout, progress=lambda state: None, serve=lambda index: None,
-            part_power=None):
+            part_power=None, most_metadata=0):
     """Open the index of a device and policy, with all that was acknowledged.
 
     REQUIRES: index.lock.
@@ -52,6 +51,7 @@ def recover(layout, progress=lambda state: None, serve=lambda index: None,
     :param serve: called with the Index while it is made anew: what it knows
         already may be asked of it; and with None if that fails
     :param part_power: of the ring; None: what the index was told last
+    :param most_metadata: bytes of metadata that an entry has at most
     :returns: the Index
     """
     os.makedirs(layout.volumes, exist_ok=True)
@@ -59,6 +59,7 @@ def recover(layout, progress=lambda state: None, serve=lambda index: None,
     index = open_index(layout, progress)
     try:
         index.part_power.set(part_power)
+        index.db.keep_metadata(most_metadata)
         Recovery(layout, index, progress, serve).run()
     except BaseException:
         serve(None)
@@ -196,7 +197,7 @@ class Recovery:
             logger.error('%s is no volume, renamed to %s%s: %s', path, path,
                          BROKEN, error)
             os.rename(path, path + BROKEN)
-        fsync(self.layout.volumes)
+        sync_directory(self.layout.volumes)
 
     def _recover_records(self, fd, header, free):
         end = os.fstat(fd).st_size

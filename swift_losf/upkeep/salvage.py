@@ -17,7 +17,7 @@ from swift_losf.format import keys
 from swift_losf.format.header import FormatError
 from swift_losf.format.values import Location, VolumeState, unpack_varints
 from swift_losf.index.change import NEXT_KEY
-from swift_losf.index.db import UNFINISHED
+from swift_losf.index.db import UNFINISHED, VERSION_KEY
 from swift_losf.index.known import ALL, Gap
 from swift_losf.index.part_power import KEY as PART_POWER
 from swift_losf.index.part_power import unpack as unpack_part_power
@@ -184,7 +184,7 @@ class Salvage:
             raise NothingLeft('it was being made anew itself')
         elif key == PART_POWER:
             unpack_part_power(value)
-        elif key != NEXT_KEY:
+        elif key not in (NEXT_KEY, VERSION_KEY):
             return
         self._put(key, value)
 

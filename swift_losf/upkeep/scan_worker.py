@@ -24,7 +24,8 @@ from swift_losf.volumes.volume import read_header
 _PR_SET_PDEATHSIG = 1
 
 
-def scan_piece(directory, path, number, start, end, part_power, gaps=None):
+def scan_piece(directory, path, number, start, end, part_power,
+               most_metadata=0, gaps=None):
     """Put the records that begin in a piece of a volume into sorted runs.
 
     :param directory: of the runs
@@ -33,6 +34,7 @@ def scan_piece(directory, path, number, start, end, part_power, gaps=None):
     :param start: the first offset of the piece
     :param end: behind it
     :param part_power: of the ring, or None
+    :param most_metadata: bytes of metadata that an entry has at most
     :param gaps: hex digits of the Gaps whose hashes are wanted, and whose
         records were entered once, whatever their data is like now; None: all
     :returns: (the paths of the runs, how many records they have, the offsets
@@ -55,7 +57,7 @@ def scan_piece(directory, path, number, start, end, part_power, gaps=None):
                                lambda offset, _: damaged.append(offset),
                                check_data=not gaps):
             try:
-                entry = entry_of(number, found, part_power)
+                entry = entry_of(number, found, part_power, most_metadata)
             except FormatError:
                 continue
             if wanted and not is_in(wanted, entry[:PLACE]):

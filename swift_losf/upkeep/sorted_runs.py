@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     :param offset: in the volume
     :param length: of the record, in bytes
     :param code: of the name
-    :param location: packed
+    :param location: the value of its entry
     """
 
     place: bytes
@@ -46,20 +46,19 @@ class Entry(NamedTuple):
     @classmethod
     def unpack(cls, data: bytes) -> 'Entry':
         """Read what entry_of gave."""
-        (place, written, quarantined, volume, offset, length,
-         count) = _ENTRY.unpack_from(data)
+        *fields, count = _ENTRY.unpack_from(data)
         end = _ENTRY.size + count
-        return cls(place, written, quarantined, volume, offset, length,
-                   data[_ENTRY.size:end], data[end:])
+        return cls._make((*fields, data[_ENTRY.size:end], data[end:]))
 
 
-def entry_of(number, found, part_power=None):
+def entry_of(number, found, part_power=None, most_metadata=0):
     """Return the bytes of an Entry, which sort as in the index.
 
     :param number: of the volume
     :param found: a Scanned
     :param part_power: of the ring; None: the record's header has to tell the
         partition
+    :param most_metadata: bytes of metadata that an entry has at most
     """
     partition = (found.partition if part_power is None
                  else keys.partition_of(found.hash, part_power))
@@ -73,7 +72,8 @@ def entry_of(number, found, part_power=None):
                     found.quarantined, number, found.offset,
                     record_length(data, metadata, name_length), len(code)),
         code, pack_varints((number, found.offset // UNIT, data, metadata,
-                            name_length))))
+                            name_length)),
+        found.metadata if metadata <= most_metadata else b''))
 
 
 def write_run(path: str, entries: List[bytes]) -> None:

@@ -32,7 +32,7 @@ _BOUND = struct.Struct('<16sQQQIH')
 _COVERED = HEADER_LENGTH - CRC.size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Scanned:
     """A valid record, as a rebuilt index needs it.
 
@@ -44,10 +44,8 @@ class Scanned:
     :param written: Unix time, ns
     :param quarantined: whether it was put into quarantine
     :param durable: whether it was renamed to be a durable fragment
+    :param metadata: as in the record
     """
-    __slots__ = ('offset', 'hash', 'partition', 'lengths', 'name', 'written',
-                 'quarantined', 'durable')
-
     offset: int
     hash: bytes
     partition: int
@@ -56,6 +54,7 @@ class Scanned:
     written: int
     quarantined: bool
     durable: bool
+    metadata: bytes
 
 
 class PieceScan:
@@ -120,7 +119,8 @@ class PieceScan:
                 or not body[:name].isascii()):
             return None
         found = Scanned(self._at, hash_, partition, (data, metadata, name),
-                        body[:name].decode('ascii'), written, False, False)
+                        body[:name].decode('ascii'), written, False, False,
+                        body[name:name + metadata])
         self._at = aligned(self._at + length, self._header.alignment)
         return found
 
@@ -141,4 +141,4 @@ class PieceScan:
         return Scanned(
             at.offset, header.hash, header.partition,
             (at.data_length, at.metadata_length, at.name_length), found.name,
-            header.written, header.quarantined, header.durable)
+            header.written, header.quarantined, header.durable, at.metadata)

@@ -7,7 +7,7 @@ locks parts of them and gives them back.
 
 import errno
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from swift_losf.format.header import (
@@ -38,7 +38,7 @@ UNREADABLE = (errno.EIO, errno.ENODATA, errno.EUCLEAN)
 class Found:
     """A valid record.
 
-    :param location: a Location: where it is
+    :param location: a Location: where it is, with metadata
     :param header: its RecordHeader
     :param name: the file name
     """
@@ -160,7 +160,8 @@ def verify(fd, location, header, check_data=True):
             footer.check_block(index, pread(
                 fd, min(BLOCK, location.data_length - start),
                 location.data_offset + start))
-    return Found(location, header, footer.name)
+    return Found(replace(location, metadata=footer.metadata), header,
+                 footer.name)
 
 
 def _verify_before(fd, location, header, end, check_data):

@@ -148,6 +148,31 @@ def killed_in_traffic(world, args):
     return args.rounds
 
 
+def two_writers(world, args):
+    """Of two object-servers that change objects of a device one is killed."""
+    chance = random.Random(args.seed)
+    for number in range(args.rounds):
+        world.start_server()
+        killed, other = (
+            world.begin(many_changes(args.seed + 2 * number + each, 8))
+            for each in range(2))
+        left = chance.randrange(1, 100)
+        for message in killed.messages():
+            world.note(*message)
+            left -= 1
+            if not left:
+                killed.kill()
+        assert killed.wait() in (0, -signal.SIGKILL)
+        for message in other.messages():
+            world.note(*message)
+        assert not other.wait()
+        world.check()
+        world.stop_server(chance.choice((signal.SIGTERM, signal.SIGKILL)))
+    world.start_server()
+    after_all(world)
+    return args.rounds
+
+
 def kill_servers_amid(world, work, chance):
     """Kill the index server now and then, until the work is done."""
     child = world.begin(work)
@@ -187,5 +212,5 @@ if __name__ == '__main__':
     main('tests.crash.losf_campaign', {
         each.__name__.replace('_', '-'): in_world(each) for each in (
             killed_writers, killed_servers, killed_server_steps,
-            killed_in_traffic, power_cuts, older_indexes, torn_tails,
-            bit_flips, conversions)}, rounds=20)
+            killed_in_traffic, two_writers, power_cuts, older_indexes,
+            torn_tails, bit_flips, conversions)}, rounds=20)

@@ -110,6 +110,9 @@ class Objects:
             return UNAVAILABLE
         except (DiskFileError, OSError) as err:
             return '%s: %s' % (type(err).__name__, err)
+        told = self.diskfile(name).read_metadata()
+        if told != metadata:
+            return 'HEAD tells %s, GET %s' % (told, metadata)
         return Version(diskfile.timestamp.internal, md5(
             body, usedforsecurity=False).hexdigest(),
             metadata['X-Object-Meta-Color'])

@@ -25,6 +25,8 @@ from tests.crash.losf_objects import DEVICE, VOLUME_SIZE, Objects
 
 #: seconds for anything
 PATIENCE = 120
+#: bytes that the index may have of the metadata of an object
+METADATA = 1000
 
 
 class Child:
@@ -108,6 +110,9 @@ class World:
         #: percent of a volume from which on it is compacted
         self.compact_garbage = '5'
         self.volume_size = VOLUME_SIZE
+        #: how often an index server was started: each third time without
+        #: metadata in its index
+        self.starts = 0
         #: of the diskfiles by which objects are changed and read
         self.manager = KVDiskFileManager
         #: name -> a list of what may be seen: what was acknowledged last,
@@ -142,6 +147,8 @@ class World:
         """:param prepare: called in the server first
         :returns: whether it serves; else it has ended
         """
+        self.starts += 1
+
         def serve(send):
             log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.dup2(log, 2)
@@ -152,6 +159,7 @@ class World:
                 '--sweep-interval', '0.02', '--sync-interval', '0.3',
                 '--max-volume-size', str(self.volume_size),
                 '--compact-garbage', self.compact_garbage,
+                '--index-metadata', str(METADATA * (self.starts % 3 > 0)),
                 '--compact-reserve', '0',
                 '--compact-bandwidth', str(2 ** 40)]))
         self.server = Child(serve)

@@ -39,6 +39,9 @@ TRACED = pytest.mark.skipif(not which('strace'),
         # of both, amid concurrent changes
         ('losf', 'killed-in-traffic', ['--rounds=8']),
         ('losf', 'killed-in-traffic', ['--rounds=100', '--seed=100'], LONG),
+        # of one of two object-servers
+        ('losf', 'two-writers', ['--rounds=6']),
+        ('losf', 'two-writers', ['--rounds=60', '--seed=100'], LONG),
         ('losf', 'power-cuts', ['--rounds=6'], CUTS),
         ('losf', 'power-cuts', ['--rounds=100', '--seed=100'], CUTS, LONG),
         ('losf', 'older-indexes', ['--rounds=5']),

@@ -40,18 +40,25 @@ def tearDownModule():
 class FragmentsCase(unittest.TestCase):
     """A client of the proxy, its container, and the volumes of its objects."""
 
+    policy = EC
+
+    @staticmethod
+    def running():
+        """Return the cluster."""
+        return _cluster
+
     def setUp(self):
-        self.cluster = _cluster
-        self.volumes = ServedObjects(_cluster, EC.index)
+        self.cluster = self.running()
+        self.volumes = ServedObjects(self.cluster, self.policy.index)
         for node in self.volumes.ring.devs:
             self.wait_for_index(node)
-        environment = _cluster.environment()
+        environment = self.cluster.environment()
         self.client = swiftclient.Connection(
             environment['ST_AUTH'], environment['ST_USER'],
             environment['ST_KEY'], retries=0, timeout=120)
         self.container = self.id().rpartition('.')[2]
         self.client.put_container(self.container, {
-            'X-Storage-Policy': EC.name})
+            'X-Storage-Policy': self.policy.name})
         self.account = self.client.url.rpartition('/')[2]
         self.bodies = {}
 
@@ -108,6 +115,20 @@ class FragmentsCase(unittest.TestCase):
                 self.cluster.layout.launcher('swift-object-reconstructor'),
                 self.cluster.conf_path('object-server', node), '--once'])
 
+    def lose_fragments(self, count):
+        """Take so many fragments of each object away, as a disk does."""
+        for name in self.bodies:
+            partition, object_hash, nodes = self.place(name)
+            for node in nodes[1:1 + count]:
+                self.volumes.index(node['device']).remove(
+                    partition, object_hash)
+        # Their suffixes are hashed anew.
+        for path in self.cluster.device_paths().values():
+            objects = os.path.join(path, 'objects-%d' % self.policy.index)
+            for partition in os.listdir(objects):
+                shutil.rmtree(os.path.join(objects, partition))
+                os.mkdir(os.path.join(objects, partition))
+
     def assert_put_right(self):
         """The reconstructors put every fragment where it belongs."""
         for _ in range(ROUNDS):
@@ -147,18 +168,8 @@ class TestRepair(FragmentsCase):
     def test_fragments_that_are_missing_are_rebuilt(self):
         self.put(6)
         self.wait_for_all()
-        for name in self.bodies:
-            partition, object_hash, nodes = self.place(name)
-            for node in nodes[1:3]:
-                self.volumes.index(node['device']).remove(
-                    partition, object_hash)
+        self.lose_fragments(2)
         self.assert_readable()
-        # As after a disk has lost them: their suffixes are hashed anew.
-        for path in self.cluster.device_paths().values():
-            objects = os.path.join(path, 'objects-%d' % EC.index)
-            for partition in os.listdir(objects):
-                shutil.rmtree(os.path.join(objects, partition))
-                os.mkdir(os.path.join(objects, partition))
         self.assert_put_right()
 
     def test_a_disk_that_was_replaced_is_filled(self):

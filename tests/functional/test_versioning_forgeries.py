@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import time
+from dataclasses import replace
 from hashlib import sha256
 
 from swift_lightsync.versioning.core import shipping
@@ -12,11 +13,9 @@ from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.shipping import MAX_HEAD
 from swift_lightsync.versioning.core.signature import (
-    HEAD_HEADER,
     HEADER,
     PATH,
-    HeadClaim,
-    Signed,
+    Claim,
     trailer,
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
@@ -51,11 +50,10 @@ class TestForgeries(SitesCase):
             length=len(data)).to_frame().to_json()
         frame['what']['version'].update(values)
         raw = shipping.pack([json.dumps(frame).encode()])
-        signed = Signed('POST', PATH, 'paris', 'rome',
-                        int(seconds or time.time()), os.urandom(16).hex(),
-                        len(raw) + len(data) + 64, HeadClaim.of(raw))
-        claim = signed.claim(key or self.key)
-        return {HEADER: str(claim), HEAD_HEADER: str(signed.head)}, \
+        claim = Claim.of(
+            'paris', int(seconds or time.time()), os.urandom(16).hex(),
+            raw).signed(key or self.key, 'rome', len(raw) + len(data) + 64)
+        return {HEADER: str(claim)}, \
             raw + data + trailer(key or self.key, claim.mac,
                                  sha256(data).hexdigest())
 
@@ -111,7 +109,8 @@ class TestForgeries(SitesCase):
         self.assertEqual(403, self.send(*self.request(
             seconds=time.time() - 1000)))
         headers, body = self.request()
-        headers[HEAD_HEADER] = '%d %s' % (MAX_HEAD + 1, 'a' * 64)
+        headers[HEADER] = str(replace(Claim.parse(headers[HEADER]),
+                                      length=MAX_HEAD + 1))
         self.assertEqual(403, self.send(headers, body))
         self.assertEqual(400, self.send(*self.request(object='o' * 5000)))
         ahead = str(Stamp(int((time.time() + 1000) * TICKS), 1 << 32))
@@ -122,7 +121,7 @@ class TestForgeries(SitesCase):
     def test_what_clients_say_of_versions_counts_for_nothing(self):
         ahead = str(Stamp(int((time.time() + 5000) * TICKS), 1 << 32))
         names = ('X-Timestamp', 'X-Site-Versions-Vector',
-                 'X-Site-Versions-Site', 'X-Site-Versions-Head',
+                 'X-Site-Versions-Site', 'X-Site-Versions-Answer',
                  'X-Object-Sysmeta-Site-Versions-Vector',
                  'X-Object-Sysmeta-Site-Versions-Id',
                  'X-Backend-Timestamp', 'X-Object-Version-Id')

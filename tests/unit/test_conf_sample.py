@@ -6,6 +6,7 @@ import re
 import unittest
 
 from swift.common.utils import load_pkg_resource
+from swift.obj.reconstructor import ObjectReconstructor
 from swift.obj.replicator import ObjectReplicator
 from swift.obj.server import ObjectController as StockController
 
@@ -20,6 +21,7 @@ from swift_lightsync.proar.proxy.policy_options import (
     primary_role_policies,
 )
 from swift_lightsync.software import RUN_DIR
+from swift_lightsync.sync.reconstructor import LightSyncReconstructor
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from swift_lightsync.versioning.proxy import middleware
 from swift_lightsync.versioning.sites.options import FilterOptions
@@ -119,6 +121,15 @@ class TestConfSample(SwiftTestCase):
                       self.options_of(LightSyncReplicator))
         self.assert_shown('object-replicator', LightSyncReplicator)
 
+    def test_the_reconstructor_has_an_option_of_the_replicator(self):
+        options = self.options_of(LightSyncReconstructor).keys() \
+            - self.read_by(ObjectReconstructor).keys()
+        self.assertEqual({'full_exchange_interval'}, options)
+        with open(SAMPLE, encoding='utf8') as lines:
+            section = lines.read().partition('[object-reconstructor]')[2]
+        for name in options:
+            self.assertIn(name, section.partition('\n[')[0])
+
     def test_the_object_server_has_the_options_that_are_shown(self):
         self.assert_shown('app:object-server', ObjectController)
 
@@ -174,7 +185,8 @@ class TestConfSample(SwiftTestCase):
                           'filter:lightsync-recon': {'use'},
                           'filter:recon': {'use'},
                           'app:object-server': {'use'},
-                          'object-replicator': {'replicator_class'}},
+                          'object-replicator': {'replicator_class'},
+                          'object-reconstructor': {'reconstructor_class'}},
                          {section: set(options) for section, options
                           in self.set.items() if options})
         app_factory = load_pkg_resource(
@@ -186,6 +198,9 @@ class TestConfSample(SwiftTestCase):
         self.assertIs(LightSyncReplicator, load_pkg_resource(
             'swift.object_replicator',
             self.set['object-replicator']['replicator_class']))
+        self.assertIs(LightSyncReconstructor, load_pkg_resource(
+            'swift.object_reconstructor',
+            self.set['object-reconstructor']['reconstructor_class']))
 
 
 class TestProxyConfSample(unittest.TestCase):

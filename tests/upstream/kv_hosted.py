@@ -2,8 +2,8 @@
 """The diskfile classes of LOSF, as Swift's tests need them.
 
 The index servers are real, and so is all of swift_losf. There is a server
-wherever there is a device; partitions may be words; what a test mocks in
-Swift or in os is asked; and a writer has a descriptor.
+wherever there is a device; partitions and hashes may be words; what a test
+mocks in Swift or in os is asked; and a writer has a descriptor.
 """
 
 import os
@@ -19,11 +19,13 @@ from swift.obj import diskfile
 from swift_losf.diskfile.fragments import (
     KVECDiskFile,
     KVECDiskFileManager,
+    KVECDiskFileReader,
     KVECDiskFileWriter,
 )
 from swift_losf.diskfile.kvfile import (
     KVDiskFile,
     KVDiskFileManager,
+    KVDiskFileReader,
     KVDiskFileWriter,
 )
 from swift_losf.format.name_code import durable_name
@@ -38,6 +40,8 @@ ROOTS = set()
 MAX_DEVICE_PATH = 87
 PARTITION = re.compile(r'(?P<device>.*)/(?P<objects>objects(?:-\d+)?)/'
                        r'(?P<partition>[^/]+)')
+#: the hash directory "hash", as some tests call the only one of a suffix
+WORD = re.compile(r'/(?P<suffix>[0-9a-f]{3})/hash(?=/|\Z)')
 
 
 @lru_cache(maxsize=None)
@@ -51,7 +55,7 @@ def shortened(device_path):
 
 
 def known(path):
-    """Return a path as swift_losf takes it: with a number for the partition.
+    """Return a path as swift_losf takes it: partition and hash are no words.
 
     :param path: perhaps below an objects directory
     """
@@ -61,8 +65,10 @@ def known(path):
     partition = match['partition']
     if not partition.isdigit():
         partition = zlib.crc32(partition.encode())
-    return '%s/%s/%s%s' % (shortened(match['device']), match['objects'],
-                           partition, path[match.end():])
+    return '%s/%s/%s%s' % (
+        shortened(match['device']), match['objects'], partition,
+        WORD.sub(lambda word: '/%s/%032x' % (word['suffix'], int(
+            word['suffix'], 16)), path[match.end():]))
 
 
 class HostedContent(VolumeContent):
@@ -93,8 +99,8 @@ fstat = os.fstat
 REAL = {(module, name): getattr(module, name) for module, name in (
     (os, 'listdir'), (os, 'unlink'), (os, 'rmdir'), (os, 'rename'),
     (os, 'fstat'), (diskfile, 'fsync_dir'), (diskfile, 'is_file_older'),
-    (diskfile, 'remove_file'), (diskfile, 'read_metadata'),
-    (diskfile, '_read_file_metadata'))}
+    (diskfile, 'drop_buffer_cache'), (diskfile, 'remove_file'),
+    (diskfile, 'read_metadata'), (diskfile, '_read_file_metadata'))}
 
 
 def mocked(*names):
@@ -255,13 +261,32 @@ class HostedECWriter(DraftWriter, KVECDiskFileWriter):
             self._fd.content_path = durable_name(path)
 
 
+class VolumeReader:
+    """A reader that tells a test's mock where it is in the object."""
+
+    def _drop_cache(self, fd, offset, length):
+        if mocked('drop_buffer_cache'):
+            offset -= self._fp.data_offset
+        super()._drop_cache(fd, offset, length)
+
+
+class HostedReader(VolumeReader, KVDiskFileReader):
+    """Of objects."""
+
+
+class HostedECReader(VolumeReader, KVECDiskFileReader):
+    """Of fragments."""
+
+
 class HostedFile(KVDiskFile):
     """Of the manager's."""
+    reader_cls = HostedReader
     writer_cls = HostedWriter
 
 
 class HostedECFile(KVECDiskFile):
     """Of the manager's."""
+    reader_cls = HostedECReader
     writer_cls = HostedECWriter
 
 

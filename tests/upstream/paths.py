@@ -119,7 +119,14 @@ class PathShim:
 
     def listdir(self, real, path):
         if not self.content.exists(path):
-            return self._shown(path, real(path))
+            try:
+                return self._shown(path, real(path))
+            except FileNotFoundError:
+                # Of an empty hash directory nothing is left to be shown.
+                if self.content.owns(path) and real_isdir(
+                        os.path.dirname(os.path.dirname(path))):
+                    return []
+                raise
         names = set(self.content.listdir(path))
         try:
             return sorted(names.union(self._shown(path, real(path))))

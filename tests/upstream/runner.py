@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swift.obj import replicator as stock_replicator
+from swift.common import daemon as stock_daemon
 
 from tests.upstream import environment, gate, live, source, subject
 
@@ -85,8 +85,7 @@ class Run:
                 *self.options, *(str(tree / path) for path in self.selection)]
 
     def _saio_command(self, tree):
-        if self.subject and not hasattr(
-                stock_replicator, 'load_replicator_class'):
+        if self.subject and not hasattr(stock_daemon, 'load_daemon_class'):
             raise RunError('This Swift cannot be told to run our classes: '
                            'run swift-lightsync-patch apply first')
         cluster = subject.load(self.subject, self.kind).cluster \

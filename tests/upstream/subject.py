@@ -100,6 +100,13 @@ SUBJECTS = {
                 (('PUT', 'server', 194), ('GET', 'server', 47),
                  ('REPLICATE', 'server', 10), ('SSYNC', 'ssync', 76)))),
         suites=('obj',)),
+    # The reconstructor that asks partners by conversations first.
+    'lightsync_ec': Subject(
+        rows=(Row('swift.obj.reconstructor:ObjectReconstructor',
+                  'swift_lightsync.sync.reconstructor:LightSyncReconstructor',
+                  (('collect_parts', 'reconstructor', 74),
+                   ('_get_part_jobs', 'reconstructor', 54))),),
+        suites=('reconstructor',)),
     # LightSync that compares every partition with all replicas in every
     # pass, as stock Swift does, so that tests hold which count the nodes of
     # a pass. Their mocks are kept to Swift's own code, and nodes to their
@@ -126,7 +133,7 @@ SUBJECTS = {
             Row('swift.obj.diskfile:DiskFileWriter',
                 _HOSTED + 'HostedWriter', (('_make_durable', 'server', 146),)),
             Row('swift.obj.diskfile:DiskFileReader',
-                'swift_losf.diskfile.kvfile:KVDiskFileReader')),
+                _HOSTED + 'HostedReader')),
         suites=('diskfile', 'server', 'ssync', 'auditor', 'replicator',
                 'expirer', 'updater'),
         privates=_LOSF_PRIVATES, content=_HOSTED + 'CONTENT'),
@@ -139,7 +146,7 @@ SUBJECTS = {
             Row('swift.obj.diskfile:ECDiskFileWriter',
                 _HOSTED + 'HostedECWriter'),
             Row('swift.obj.diskfile:ECDiskFileReader',
-                'swift_losf.diskfile.fragments:KVECDiskFileReader')),
+                _HOSTED + 'HostedECReader')),
         suites=('diskfile', 'reconstructor', 'ssync', 'auditor', 'server'),
         privates=_LOSF_PRIVATES, content=_HOSTED + 'EC_CONTENT'),
     # Primary-role writes: in functional tests the default policy has them.

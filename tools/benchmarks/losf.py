@@ -69,7 +69,8 @@ def _spec(root: str, backend: str, args: Any) -> ClusterSpec:
     servers = request_log.options(
         'object-server', 'healthcheck recon object-server', count_rpcs='true')
     servers['object-server']['object-losf'] = {
-        'compact_garbage': args.compact_garbage}
+        'compact_garbage': args.compact_garbage,
+        'index_metadata': args.metadata}
     power = max(1, round(math.log2(objects / OBJECTS_PER_PARTITION)))
     rows = {'replicated': (1, 0), 'ec': (DATA + PARITY, PARITY)}[args.policy]
     return ClusterSpec(
@@ -189,6 +190,8 @@ class Losf(Bench):
         'full': (number(1, 95), None, 'PERCENT',
                  'of the device in use while objects are churned'),
         'compact-garbage': (number(1, 100), 20, None, '100: never compact'),
+        'metadata': (number(0), 0, 'BYTES', 'of metadata up to which the '
+                     'index has them; 0: it has none'),
         'clients': (number(1, 64), 4, None, 'requests at the same time')}
     references = ('fs',)
     metrics = (
@@ -260,6 +263,7 @@ class Losf(Bench):
         late, count = node.device.stats() - stats, found['operations']
         return {**found, **node.space(), 'cache': 'warm' if warm else 'cold',
                 'state': 'churned' if op in CHURN else 'fresh',
+                'metadata': args.metadata if BACKENDS[node.name] else 0,
                 'reads': done.reads / count, 'writes': late.writes / count,
                 'flushes': done.flushes / count,
                 'sectors': (done.sectors_read + late.sectors_written) / count,

@@ -59,7 +59,7 @@ class Sync(Bench):
                       'what is measured'),
         'sync-method': (SYNC_METHODS, 'rsync', None, 'how data is pushed'),
         'replicators': (names(REPLICATORS), ','.join(REPLICATORS), 'NAME,…',
-                        'what is compared'),
+                        'what is compared; with --parity, reconstructors'),
         'timeout': (number(1, kind=float), 600.0, 'SECONDS',
                     'that one replication pass may take')}
     references = ('stock',)
@@ -90,9 +90,6 @@ class Sync(Bench):
         devices = args.nodes * args.disks
         require('--replicas', args.replicas, 'up to the devices, %d'
                 % devices, args.replicas <= devices)
-        require('--replicators', ','.join(args.replicators),
-                'stock with --parity: the reconstructor',
-                not args.parity or set(args.replicators) == {'stock'})
         unique = args.objects * args.nodes // args.replicas
         power = args.part_power or max(1, round(math.log2(
             max(1, unique) / OBJECTS_PER_PARTITION)))

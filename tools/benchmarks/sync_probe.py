@@ -26,10 +26,14 @@ from swift.common.concurrency import spawn
 
 from tools.benchmarks.settings import BenchError
 
+#: The end of the names of what runs with erasure coding.
+EC = '-ec'
 CLASSES = {
     'stock': ('swift.obj.replicator', 'ObjectReplicator'),
-    'reconstructor': ('swift.obj.reconstructor', 'ObjectReconstructor'),
+    'stock' + EC: ('swift.obj.reconstructor', 'ObjectReconstructor'),
     'lightsync': ('swift_lightsync.sync.replicator', 'LightSyncReplicator'),
+    'lightsync' + EC: ('swift_lightsync.sync.reconstructor',
+                       'LightSyncReconstructor'),
 }
 READY, GO, PACKET = b'ready', b'go', 4096
 #: seconds that a probe may take to start, and to end
@@ -89,6 +93,9 @@ def measured(base: Any, fd: int) -> Any:
 
         def _follow(self) -> None:
             """Make a pass as run_forever does."""
+            if hasattr(self, 'reconstruct_fa'):
+                self.reconstruct()
+                return
             if hasattr(self, 'standing'):
                 self.standing.enabled = True
             if not self.reaping:
@@ -143,9 +150,8 @@ class Probes:
                                          socket.SOCK_SEQPACKET)
         with theirs, open(self._log(node), 'ab') as log:
             return subprocess.Popen(cluster.network.command(node, [
-                sys.executable, '-m', __name__, 'reconstructor'
-                if cluster.spec.policies[0].parity
-                else cluster.spec.replicator,
+                sys.executable, '-m', __name__, cluster.spec.replicator
+                + EC * bool(cluster.spec.policies[0].parity),
                 cluster.conf_path('object-server', node), cluster.layout.etc,
                 str(theirs.fileno())]), stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, env=cluster.environment(),
@@ -210,7 +216,7 @@ def main() -> None:
     module, name = CLASSES[replicator]
     run_daemon(measured(getattr(import_module(module), name), int(fd)), conf,
                section_name='object-reconstructor'
-               if replicator == 'reconstructor' else 'object-replicator')
+               if replicator.endswith(EC) else 'object-replicator')
 
 
 if __name__ == '__main__':

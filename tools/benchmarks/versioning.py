@@ -108,14 +108,19 @@ def count_rounds(delay: Callable[[float], None],
     return slope([(seconds, min(found)) for seconds, found in waits.items()])
 
 
-def _options(server: str, path: str) -> dict[str, Any]:
-    """Return the options of a server that waits, and logs what it gets."""
-    sections = delay.options(server, path)
+def _options(server: str, path: str, waits: bool) -> dict[str, Any]:
+    """Return the options of a server that may wait, and logs what it gets.
+
+    :param waits: whether it ever does; to look whether it has to costs each
+        request some 30 us
+    """
+    filters = [delay.FILTER] if waits else []
+    sections = delay.options(server, path) if waits else {}
     if server == CONTAINERS:
+        filters.append(request_log.FILTER)
         sections.update(request_log.options(server, '')[server])
-        sections['pipeline:main'] = {'pipeline': '%s %s healthcheck recon %s'
-                                     % (delay.FILTER, request_log.FILTER,
-                                        server)}
+    sections['pipeline:main'] = {'pipeline': ' '.join(
+        [*filters, 'healthcheck', 'recon', server])}
     return sections
 
 
@@ -172,7 +177,8 @@ class Keeper(Site):
                 'site': HERE, 'site_preference': HERE, 'mode': name,
                 'latest_hint_time': args.latest_hint_time,
                 'latest_cache_time': args.latest_cache_time},
-            options={server: _options(server, path) for server, path
+            options={server: _options(server, path, bool(
+                args.delay or args.rounds)) for server, path
                      in self._delay_files.items()}))
 
     def used(self) -> Used:

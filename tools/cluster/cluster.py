@@ -247,7 +247,10 @@ class Cluster:
     @property
     def replicators(self) -> list[str]:
         """The names of the daemons that make object replicas the same."""
-        return [self.replicator_daemon, *['object-reconstructor'] * any(
+        reconstructor = ('object-lightreconstructor'
+                         if self.spec.replicator == 'lightsync'
+                         else 'object-reconstructor')
+        return [self.replicator_daemon, *[reconstructor] * any(
             policy.parity for policy in self.spec.policies)]
 
     def replicate_once(self, *nodes: int, args: tuple[str, ...] = ()

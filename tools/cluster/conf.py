@@ -176,6 +176,10 @@ class ConfRenderer:
             options['sync_method'] = self.spec.sync_method
             if self.spec.replicator == 'lightsync':
                 options['replicator_class'] = 'egg:swift-lightsync#lightsync'
+        if daemon == 'object-reconstructor' \
+                and self.spec.replicator == 'lightsync':
+            options['reconstructor_class'] = (
+                'egg:swift-lightsync#lightsync-ec')
         if task == 'propagator':
             options.update(
                 internal_client_conf_path=self.layout.conf('versions-client'),

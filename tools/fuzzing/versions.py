@@ -7,6 +7,7 @@ given as it comes, with its header as the first line.
 
 import io
 import json
+from dataclasses import replace
 from hashlib import sha256
 
 from swift_lightsync.versioning.core import keys, shipping, signature, verb
@@ -21,7 +22,7 @@ from swift_lightsync.versioning.core.shipment import Frame, Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.rows import connections
-from swift_lightsync.versioning.sites import received_body, sites_conf
+from swift_lightsync.versioning.sites import options, received_body
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.target import Target, as_text
 
@@ -80,9 +81,8 @@ ROWS = [*map(rows.row_of, ENTRIES), rows.purge_record(ENTRIES[0]),
         *map(life_row, LIVES),
         *(rows.listing_row(each, each.object, STAMPS[1])
           for each in ENTRIES[1:])]
-CLAIMS = [signature.Signed('POST', signature.PATH, site, 'rome', moment,
-                           'f' * 32, 99,
-                           signature.HeadClaim.of(b'{}')).claim(KEY)
+CLAIMS = [signature.Claim.of(site, moment, 'f' * 32, b'{}').signed(
+              KEY, 'rome', 99)
           for site, moment in (('paris', 0), ('x' * 32, 10 ** 12 - 1))]
 
 
@@ -227,9 +227,9 @@ def decode_request(data):
     line, _, body = data.partition(b'\n')
     stream = _Slow(body)
     claimed = int(line) if line.isdigit() and len(line) < 9 else 0
-    claim, length = received_body.claimed_head('%s %s' % (
-        line.decode('latin-1'), sha256(body[:claimed]).hexdigest()),
-        len(body))
+    claim = signature.Claim.of('paris', 0, '', body[:claimed])
+    length = received_body.data_length(replace(claim, length=claimed),
+                                       len(body))
     raw = received_body.read_head(stream, claim)
     head, found = len(raw), decode_head(raw)
     reader, got = received_body.Data(stream, length, KEY, MAC), b''
@@ -246,7 +246,7 @@ def decode_request(data):
 
 def read_sites(data):
     """Read it, and see that each endpoint has a host and a port."""
-    peers = sites_conf.parse(data.decode('utf8'), 'oslo', 'a file')
+    peers = options.parse(data.decode('utf8'), 'oslo', 'a file')
     for endpoint in (each for peer in peers.values()
                      for each in peer.endpoints):
         assert 0 < endpoint.port < 65536 and endpoint.host, \

@@ -14,7 +14,8 @@ NO_DAEMONS = {'account-audit', 'account-info', 'container-deleter',
 CONFS = {'object-expirer': 'object-expirer',
          'container-reconciler': 'container-reconciler'}
 #: Daemons of which a node runs one or the other.
-EITHER = {'object-lightsync': 'object-replicator'}
+EITHER = {'object-lightsync': 'object-replicator',
+          'object-lightreconstructor': 'object-reconstructor'}
 #: Daemons that do work which can wait.
 IDLE = re.compile(r'auditor|replicator|lightsync|reconstructor|converger|'
                   'sharder|updater|reaper|propagator')

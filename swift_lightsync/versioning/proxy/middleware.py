@@ -203,12 +203,10 @@ class Versioning:
 
     def strategy(self, environ, account, container, mode):
         """Return the strategy of a container in a ``Mode``."""
-        sites = self.options.sites
         rows = Rows(self._pipeline_final_app, self.logger, account, container,
                     environ.get('swift.trans_id'))
-        return STRATEGIES[mode](rows, self.clock, sites.site,
-                                sites.site_preference, self.now,
-                                self.has_peers)
+        return STRATEGIES[mode](rows, self.clock, self.options.sites.site,
+                                self.now, self.has_peers)
 
 
 def filter_factory(global_conf, **local_conf):

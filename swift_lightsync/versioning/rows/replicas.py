@@ -115,6 +115,15 @@ class Replicas:
                    ([node] if node else sample(nodes, len(nodes))))
         return next((each.answer for each in replies if each.good), None)
 
+    def all(self, place, request, is_right):
+        """Ask one replica after the other; return whether all give an answer
+        that is right.
+        """
+        _, nodes = self.ring.get_nodes(*place)
+        answers = (self.one(place, request, node) for node in nodes)
+        return all(answer is not None and is_right(answer)
+                   for answer in answers)
+
     def check_verb(self, place):
         """Check that all replicas of a container are on servers with the verb.
 

@@ -19,22 +19,11 @@ from swift_lightsync.versioning.core.shipping import MAX_ERROR, Result
 from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
-from swift_lightsync.versioning.sites.life import LifeRefused
+from swift_lightsync.versioning.sites.life import Refusal
 from swift_lightsync.versioning.sites.received_body import Disconnected
 
 #: What object servers say to data that they have already.
 _STORED_ALREADY = (202, 409)
-
-
-class Refusal(Exception):
-    """A request, or a shipment, is refused.
-
-    :param status: of the answer
-    """
-
-    def __init__(self, status, reason):
-        super().__init__(reason)
-        self.status = status
 
 
 def result_of(err):
@@ -45,7 +34,7 @@ def result_of(err):
     status, text = None, str(err)
     if isinstance(err, ClockAhead):
         status = 409
-    elif isinstance(err, (Refusal, LifeRefused)):
+    elif isinstance(err, Refusal):
         status = err.status
     elif isinstance(err, ValueError):
         status = 400

@@ -60,25 +60,17 @@ def _lacks(mine, offered):
 class Arrivals:
     """Answers what one request asks.
 
-    :param helper: ``SiteRequests``
+    :param receiver: the ``Receiver``
     :param env: of the request
     :param sender: the site that sent it
-    :param clock: ``SiteClock``
-    :param now: returns the wall time in seconds
-    :param workers: ``Workers``
-    :param infos: ``Infos``
     """
 
-    def __init__(self, helper, env, sender, clock, logger, now, workers,
-                 infos):
-        self._helper = helper
+    def __init__(self, receiver, env, sender):
+        self._receiver = receiver
+        self._infos = receiver.infos
         self._env = env
         self._sender = sender
-        self._clock = clock
-        self._logger = logger
-        self._now = now
-        self._workers = workers
-        self._infos = infos
+        self._logger = receiver.logger
         self._begun = time.monotonic()
         # What waits for its sender keeps no worker from others.
         self._bounded = True
@@ -185,8 +177,9 @@ class Arrivals:
         it is to come later.
         """
         try:
-            return self._workers.do(step, *args, until=self._bounded and
-                                    self._begun + BOUND or None)
+            return self._receiver.workers.do(
+                step, *args,
+                until=self._begun + BOUND if self._bounded else None)
         except (Exception, Timeout) as err:
             return self._result_of(err)
 
@@ -201,24 +194,21 @@ class Arrivals:
         """Return the shipment of a frame, or the ``Result`` of its error."""
         try:
             shipment = frame.open()
-            self._check_clock(shipment, self._now())
+            self._check_clock(shipment)
             return shipment
         except Exception as err:
             if isinstance(err, ClockAhead):
                 self._logger.increment('receiver.ahead.%s' % self._sender)
             return self._result_of(err)
 
-    def _check_clock(self, shipment, now):
+    def _check_clock(self, shipment):
         """Raise ClockAhead if no site may have given a stamp of it yet."""
-        if shipment.life:
-            self._clock.check(shipment.life.stamp, now)
-            return
-        version = shipment.entry.version
-        for stamp in (version.id, shipment.entry.purged,
-                      shipment.entry.changed,
-                      *(stamp for _, stamp in version.vector)):
+        life, entry = shipment.life, shipment.entry
+        for stamp in (life.stamp,) if life else (
+                entry.version.id, entry.purged, entry.changed,
+                *(stamp for _, stamp in entry.version.vector)):
             if stamp is not None:
-                self._clock.check(stamp, now)
+                self._receiver.clock.check(stamp, self._receiver.now())
 
     def _open(self, place, entries, policy):
         container, mine = self._container(*place), {}
@@ -236,14 +226,14 @@ class Arrivals:
         return container, mine
 
     def _container(self, *place, create=None):
-        return self._infos.open(self._helper, self._env, *place, create=create)
+        return self._infos.open(self._env, *place, create=create)
 
     def _follow(self, shipment):
         """Follow a life record; return its ``Result``."""
         place = shipment.account, shipment.container
         self._infos.forget(self._env, *place)
         try:
-            apply_life(self._helper, self._env, *place, shipment.life,
+            apply_life(self._infos, self._env, *place, shipment.life,
                        shipment.policy)
         finally:
             self._infos.forget(self._env, *place)

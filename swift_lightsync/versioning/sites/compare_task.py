@@ -14,6 +14,7 @@ what was once shipped is still there.
 import random
 import time
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, FrozenSet
 
 from swift.common.concurrency import GreenPool, Queue, Timeout, sleep
@@ -29,8 +30,8 @@ from swift_lightsync.versioning.core.comparing import (
     Digest,
     bucket_of,
 )
-from swift_lightsync.versioning.core.keys import LIFE, PURGES, VERSIONS
-from swift_lightsync.versioning.core.life import life_of
+from swift_lightsync.versioning.core.keys import PURGES, VERSIONS
+from swift_lightsync.versioning.core.life import life_row
 from swift_lightsync.versioning.core.row_data import entry_of
 from swift_lightsync.versioning.core.shipping import (
     MAX_HEAD,
@@ -39,7 +40,7 @@ from swift_lightsync.versioning.core.shipping import (
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE
-from swift_lightsync.versioning.core.verb import MAX_ROWS, Page, Request
+from swift_lightsync.versioning.core.verb import MAX_ROWS, Page
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.database import BROKER_ERRORS, Item
 from swift_lightsync.versioning.sites.peer_client import PeerDown, PeerRefused
@@ -122,25 +123,23 @@ class _Differs:
 class CompareTask:
     """Compares all containers with one peer.
 
+    :param node: the ``VersionsPropagator``
     :param task: the ``PeerTask`` of the peer
-    :param databases: ``Databases``
-    :param strategy: a function of a ``Database`` that returns its strategy
-    :param options: ``PropagatorOptions``
     """
 
-    def __init__(self, task, databases, strategy, options, logger,
-                 now=time.time):
+    def __init__(self, node, task, now=time.time):
         self._task = task
-        self._databases = databases
-        self._strategy = strategy
-        self._options = options
-        self._logger = logger
+        self._node = node
+        self._databases = node.databases
+        self._options = node.options
+        self._logger = node.logger
         self._now = now
         #: when everything had been compared, Unix time, or None
         self.compared = None
         # By account and container.
         self._differing: dict[Any, _Differs] = {}
-        self._next = now() + random.random() * options.compare_interval
+        self._next = now() + random.random() * \
+            self._options.compare_interval
 
     @property
     def differing(self):
@@ -226,7 +225,7 @@ class CompareTask:
 
     def _digest(self, database, until):
         try:
-            return self._strategy(database).rows.digest(until)
+            return self._node.strategy(database).rows.digest(until)
         except RowsUnavailable as err:
             self._logger.warning('%s: not compared: %s', database, err)
             return None
@@ -257,30 +256,25 @@ class CompareTask:
         return len(database.items(point, PAGE)) == PAGE
 
     def _offer(self, database, buckets):
-        rows = self._strategy(database).rows
-        if LIFE_BUCKET in buckets:
-            life = rows.read(Request(names=(LIFE,))).rows.get(LIFE)
-            if life and not life.deleted:
-                self._run(database, [Item(0, life, None, life_of(life))])
-        for prefix in VERSIONS, PURGES:
-            page = Page(prefix, limit=MAX_ROWS)
-            while True:
-                found = rows.read(Request(page=page)).page
-                entries = [(row, entry_of(row)) for row in found]
-                self._run(database, [
-                    Item(0, row, entry) for row, entry in entries
-                    if bucket_of(entry.object) in buckets])
-                if len(found) < MAX_ROWS:
-                    break
-                page = Page(prefix, found[-1].name, limit=MAX_ROWS)
+        strategy = self._node.strategy(database)
+        life = strategy.life() if LIFE_BUCKET in buckets else None
+        if life:
+            self._run(database, [Item(0, life_row(life), None, life)])
+        rows = chain.from_iterable(
+            strategy.each(Page(prefix, limit=MAX_ROWS))
+            for prefix in (VERSIONS, PURGES))
+        items = (Item(0, row, entry) for row, entry in (
+            (row, entry_of(row)) for row in rows)
+            if bucket_of(entry.object) in buckets)
+        while some := list(islice(items, MAX_ROWS)):
+            self._run(database, some)
 
     def _run(self, database, items):
         """Let the peer's task offer items, and wait until it has."""
         ended = Queue()
         works = [_Again(database, item, lambda: ended.put(None))
                  for item in items]
-        if works:
-            self._task.run(works)
+        self._task.run(works)
         for _ in works:
             ended.get()
 

@@ -33,10 +33,14 @@ from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
 _LIVE = Page(VERSIONS, limit=1)
 
 
-class LifeRefused(Exception):
-    """A container does not follow a life record now.
+#: Of containers whose hidden one does not tell it.
+_MODE = 'write-repair'
 
-    :param status: of the answer that says so
+
+class Refusal(Exception):
+    """What another site has sent is refused.
+
+    :param status: of the answer
     """
 
     def __init__(self, status, reason):
@@ -53,7 +57,7 @@ def apply_life(helper, env, account, container, message, policy):
     :param container: the user's
     :param message: its ``LifeMessage``
     :param policy: the name of the container's storage policy there
-    :raises LifeRefused: if the container does not follow now
+    :raises Refusal: if the container does not follow now
     :raises HTTPException: if Swift refuses to make the container
     :raises RowsUnavailable: if too few container servers answer
     """
@@ -65,7 +69,7 @@ def apply_life(helper, env, account, container, message, policy):
     what = step(found and found.strategy.life(), life,
                 not life.exists and not found.strategy.is_empty())
     if what is Step.REFUSE:
-        raise LifeRefused(HTTP_CONFLICT, 'the container has versions; their '
+        raise Refusal(HTTP_CONFLICT, 'the container has versions; their '
                           'purges are not here yet, or they not there')
     if what is Step.DELETE and found.exists:
         _change(found, 'DELETE')
@@ -95,11 +99,11 @@ def _change(container, method, headers=()):
     status = container.change(method, dict(headers)).status_int
     if method == 'DELETE' and status == HTTP_CONFLICT:
         # These become versions, which its deleter did not know of.
-        raise LifeRefused(status, 'the container has objects that are older '
+        raise Refusal(status, 'the container has objects that are older '
                           'than its versioning')
     gone = method == 'DELETE' and status == HTTP_NOT_FOUND
     if not 200 <= status < 300 and not gone:
-        raise LifeRefused(503, '%s of the container: %d' % (method, status))
+        raise Refusal(503, '%s of the container: %d' % (method, status))
 
 
 class LifeTask(Upkeep):
@@ -113,28 +117,13 @@ class LifeTask(Upkeep):
        changed since, or has objects of its own, it is recorded to exist.
     4. If it has none for long enough, and all peers have all rows, its hidden
        container is deleted. (One that was sharded stays.)
-
-    :param strategy: a function of a ``Database`` that returns its strategy
-    :param replicas: ``Replicas``
-    :param source: ``LocalData``
-    :param peers: the names of all peers
-    :param mode: of containers whose hidden one does not tell it
-    :param keep: seconds for which a hidden container is kept
     """
 
     name = '.life'
 
-    def __init__(self, strategy, replicas, source, peers, mode, keep, delay,
-                 logger, now=time.time):
-        self.delay = delay
-        self._strategy = strategy
-        self._replicas = replicas
-        self._source = source
-        self._peers = peers
-        self._mode = mode
-        self._keep = keep
-        self._logger = logger
-        self._now = now
+    def __init__(self, node):
+        super().__init__(node)
+        self.delay = node.options.repair_delay
 
     def wants(self, item):
         return item.life is not None
@@ -154,11 +143,14 @@ class LifeTask(Upkeep):
                                  'says: %s', database, err)
             return False
 
+    def _mode_of(self, database):
+        return self._node.source.mode_of(database.account, database.container)
+
     def _is_there(self, database, life):
-        mode = self._source.mode_of(database.account, database.container)
-        if mode == '' and self._strategy(database).life() == life:
-            self._source.make_container(database,
-                                        database.mode or self._mode)
+        mode = self._mode_of(database)
+        if mode == '' and self._node.strategy(database).life() == life:
+            self._node.source.make_container(
+                database, database.mode or _MODE)
         return mode is not None
 
     def _is_gone(self, database, life):
@@ -166,17 +158,17 @@ class LifeTask(Upkeep):
             live = table.page(_LIVE)
         if live:
             return self._revive(database, life)
-        if self._source.mode_of(database.account, database.container):
+        if self._mode_of(database):
             self._finish(database, life)
             return False
-        if life.stamp.seconds + self._keep > self._now() or \
-                not database.is_whole or \
-                database.items(database.shipped(self._peers), 1):
+        end = life.stamp.seconds + self._node.options.reclaim_age
+        if end > time.time() or not database.is_whole or \
+                database.items(database.shipped(self._node.peers), 1):
             return False
         return self._removed(database, life)
 
     def _revive(self, database, life):
-        strategy = self._strategy(database)
+        strategy = self._node.strategy(database)
         if strategy.life() == life:
             if strategy.is_empty():
                 return False
@@ -185,8 +177,8 @@ class LifeTask(Upkeep):
             # have known of all that is live here.
             strategy.set_life(Life(
                 True, strategy.clock.tick(0, life.stamp), strategy.site))
-            self._source.make_container(database,
-                                        database.mode or self._mode)
+            self._node.source.make_container(
+                database, database.mode or _MODE)
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True
@@ -194,16 +186,15 @@ class LifeTask(Upkeep):
     def _removed(self, database, life):
         """Delete the hidden container; return whether that was done."""
         # Who makes it again meanwhile does that at a later time.
-        stamp = Timestamp(self._now()).internal
+        stamp = Timestamp(time.time()).internal
         place = database.account, database.hidden_container
-        part, nodes = self._replicas.ring.get_nodes(*place)
-        for node in nodes:
-            answer = self._replicas.one(
-                place, Request(names=(LIFE,), page=_LIVE), node)
-            if answer is None or answer.page or answer.shards or \
-                    answer.rows != (WireRow.of(life_row(life)),):
-                return False
-        if self._source.mode_of(database.account, database.container) != '':
+        part, nodes = self._node.ring.get_nodes(*place)
+        if not self._node.replicas.all(
+                place, Request(names=(LIFE,), page=_LIVE), lambda answer: not (
+                    answer.page or answer.shards) and
+                answer.rows == (WireRow.of(life_row(life)),)):
+            return False
+        if self._mode_of(database) != '':
             return False
         for node in nodes:
             self._delete(node, part, place, stamp)
@@ -213,14 +204,14 @@ class LifeTask(Upkeep):
         """Delete the user's container as of the time of its record, or, if a
         replica is newer or has objects, record that it exists.
         """
-        strategy = self._strategy(database)
+        strategy = self._node.strategy(database)
         # A clock that is ahead says nothing of what was made since.
-        if life.stamp.seconds > self._now() or strategy.life() != life or \
+        if life.stamp.seconds > time.time() or strategy.life() != life or \
                 not strategy.is_empty():
             return
         place = database.account, database.container
         stamp = str(Stamp(life.stamp.ticks))
-        part, nodes = self._replicas.ring.get_nodes(*place)
+        part, nodes = self._node.ring.get_nodes(*place)
         # A deletion that is refused clears the metadata all the same.
         if any([self._is_used(node, part, place, stamp)
                 for node in nodes]) or not all([

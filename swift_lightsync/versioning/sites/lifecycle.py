@@ -10,13 +10,13 @@ the purges reach the other sites like any.
 import time
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Iterable, Iterator, List, Optional
+from typing import Iterable, Iterator, Optional
 
 from swift.common.concurrency import Timeout, sleep
 
 from swift_lightsync.versioning.core.keys import VERSIONS
 from swift_lightsync.versioning.core.row_data import Entry, entry_of
-from swift_lightsync.versioning.core.verb import MAX_ROWS, Page, Request
+from swift_lightsync.versioning.core.verb import MAX_ROWS, Page
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
 
@@ -65,29 +65,21 @@ class Limits:
 class Lifecycle:
     """Looks at all containers.
 
-    :param databases: ``Databases``
-    :param strategy: a function of a ``Database`` that returns its strategy
-    :param source: ``LocalData``
-    :param interval: seconds between two looks
+    :param node: the ``VersionsPropagator``
     """
 
-    def __init__(self, databases, strategy, source, interval, logger,
-                 now=time.time):
-        self._databases = databases
-        self._strategy = strategy
-        self._source = source
-        self._interval = interval
-        self._logger = logger
-        self._now = now
+    def __init__(self, node):
+        self._node = node
+        self._logger = node.logger
 
     def run_forever(self):
         while True:
-            sleep(self._interval)
+            sleep(self._node.options.compare_interval)
             self.run_pass()
 
     def run_pass(self):
         """Look at all containers now."""
-        for database in self._databases.first_replicas():
+        for database in self._node.databases.first_replicas():
             try:
                 self._look(database)
             except (RowsUnavailable, DataMissing) as err:
@@ -98,26 +90,16 @@ class Lifecycle:
                 self._logger.exception('%s: its old versions stay', database)
 
     def _look(self, database):
-        limits = Limits.of(self._source.headers(database.account,
+        limits = Limits.of(self._node.source.headers(database.account,
                                                 database.container))
         if limits == Limits():
             return
-        strategy = self._strategy(database)
-        for _, versions in groupby(_versions(strategy.rows),
+        strategy = self._node.strategy(database)
+        rows = strategy.each(Page(VERSIONS, limit=MAX_ROWS))
+        for _, versions in groupby(map(entry_of, rows),
                                    lambda entry: entry.object):
-            for entry in limits.over(versions, self._now()):
+            for entry in limits.over(versions, time.time()):
                 strategy.purge(entry)
-                self._source.delete_data(
+                self._node.source.delete_data(
                     database.account, database.container, [entry], strategy)
                 self._logger.increment('expired')
-
-
-def _versions(rows) -> Iterator[Entry]:
-    """Yield all versions: by object, and then newest first."""
-    page = Page(VERSIONS, limit=MAX_ROWS)
-    while True:
-        found: List = rows.read(Request(page=page)).page
-        yield from map(entry_of, found)
-        if len(found) < MAX_ROWS:
-            return
-        page = Page(VERSIONS, found[-1].name, limit=MAX_ROWS)

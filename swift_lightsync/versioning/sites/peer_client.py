@@ -19,10 +19,11 @@ from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.comparing import Comparison, differences
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
+    HEADER,
+    METHOD,
     PATH,
     TRAILER,
-    HeadClaim,
-    Signed,
+    Claim,
     check_answer,
     trailer,
 )
@@ -141,15 +142,15 @@ class PeerClient:
 
     def _sent(self, connection, head, data, length):
         """Send a request, signed anew each time; return the answer's body."""
-        signed = Signed('POST', PATH, self.site, self.peer.name,
-                        int(self._now()), os.urandom(16).hex(),
-                        len(head) + length + TRAILER, HeadClaim.of(head))
-        key = self.peer.keys[0]
-        headers, mac = signed.headers(key)
-        body = self._body(head, data, length, key, mac)
+        key, whole = self.peer.keys[0], len(head) + length + TRAILER
+        claim = Claim.of(self.site, int(self._now()), os.urandom(16).hex(),
+                         head).signed(key, self.peer.name, whole)
+        body = self._body(head, data, length, key, claim.mac)
         with self._kept(connection):
-            status, answered, text = self._exchange(connection, body, headers)
-        return self._checked(key, mac, status, answered, text)
+            status, answered, text = self._exchange(connection, body, {
+                HEADER: str(claim), 'Content-Length': str(whole),
+                'Content-Type': 'application/octet-stream'})
+        return self._checked(key, claim.mac, status, answered, text)
 
     @contextmanager
     def _kept(self, connection):
@@ -190,7 +191,7 @@ class PeerClient:
     @staticmethod
     def _exchange(connection, body, headers):
         try:
-            connection.request('POST', PATH, body=body, headers=headers)
+            connection.request(METHOD, PATH, body=body, headers=headers)
             broken = False
         except (BrokenPipeError, ConnectionResetError):
             # It may have answered without reading all.

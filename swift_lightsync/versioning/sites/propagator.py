@@ -14,7 +14,7 @@ import time
 from functools import partial
 from signal import SIGTERM, signal
 from types import SimpleNamespace
-from typing import Any, List
+from typing import Any, Dict, List
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn
 from swift.common.daemon import Daemon, run_daemon
@@ -103,33 +103,20 @@ class VersionsPropagator(Daemon):
         self._app = SimpleNamespace(container_ring=self.ring,
                                     conn_timeout=self.options.conn_timeout,
                                     node_timeout=self.options.node_timeout)
-        self._replicas = Replicas(self._app, self.logger)
-        self.peer_tasks, self.upkeep = self._tasks()
-        self.lifecycle = Lifecycle(
-            self.databases, self.strategy, self.source,
-            self.options.compare_interval, self.logger)
-        self.comparing = [
-            CompareTask(task, self.databases, self.strategy, self.options,
-                        self.logger) for task in self.peer_tasks]
+        self.replicas = Replicas(self._app, self.logger)
+        peers = self.sites.peers()
+        #: the names of all peers
+        self.peers = list(peers)
+        self._reader = Reader(self.source, len(peers))
+        self.peer_tasks = list(map(self._peer_task, peers.values()))
+        self.upkeep: Dict[str, Any] = {
+            'adopt': AdoptTask(self), 'repair': RepairTask(self),
+            'purge': PurgeTask(self), 'life': LifeTask(self)}
+        self.lifecycle = Lifecycle(self)
+        self.comparing = [CompareTask(self, task) for task in self.peer_tasks]
         self.runners = [TaskRunner(task, self.databases, self.options,
                                    self.logger)
                         for task in [*self.peer_tasks, *self.upkeep.values()]]
-
-    def _tasks(self):
-        peers = self.sites.peers()
-        options = self.options
-        self._reader = Reader(self.source, len(peers))
-        upkeep = {
-            'adopt': AdoptTask(self.strategy, self.source, self.logger),
-            'repair': RepairTask(self.strategy, self._replicas, self.source,
-                                 options.repair_delay, self.logger),
-            'purge': PurgeTask(self._replicas, list(peers),
-                               options.reclaim_age, self.logger),
-            'life': LifeTask(self.strategy, self._replicas, self.source,
-                             list(peers), 'write-repair',
-                             options.reclaim_age, options.repair_delay,
-                             self.logger)}
-        return [self._peer_task(peer) for peer in peers.values()], upkeep
 
     def _peer_task(self, peer):
         options = self.options
@@ -145,9 +132,8 @@ class VersionsPropagator(Daemon):
         cls = ReadRepair if database.mode == 'read-repair' else WriteRepair
         rows = Rows(self._app, self.logger, database.account,
                     database.container)
-        return cls(rows, self._clock, self.sites.site,
-                   self.sites.site_preference, time.time,
-                   bool(self.peer_tasks))
+        return cls(rows, self._clock, self.sites.site, time.time,
+                   bool(self.peers))
 
     def _place(self, database):
         """Return the place of a database in its container's ring, and how many

@@ -5,11 +5,7 @@ from hashlib import sha256
 
 from swift_lightsync.common.signing import SignatureError
 from swift_lightsync.versioning.core.shipping import MAX_HEAD
-from swift_lightsync.versioning.core.signature import (
-    TRAILER,
-    HeadClaim,
-    check_trailer,
-)
+from swift_lightsync.versioning.core.signature import TRAILER, check_trailer
 
 
 class Disconnected(Exception):
@@ -31,32 +27,30 @@ def read_exactly(stream, size):
     return b''.join(parts)
 
 
-def claimed_head(text, whole):
-    """Read what a request says of its head; nothing of its body is read.
+def data_length(claim, whole):
+    """Return the length of the data of a request; nothing of its body is read.
 
-    :param text: the header about the head
     :param whole: the length of the body, a number or None
-    :returns: a ``HeadClaim``, and the length of the data
     :raises SignatureError: if the lengths cannot be right
     """
-    head = HeadClaim.parse(text, MAX_HEAD)
-    least = head.length + TRAILER
-    if whole is None or whole < least:
-        raise SignatureError('the length of the body is %s, must be at least '
-                             '%d' % (whole, least))
-    return head, whole - least
+    least = claim.length + TRAILER
+    if claim.length > MAX_HEAD or whole is None or whole < least:
+        raise SignatureError(
+            'the length of the head is %d, must be 0 to %d; the length of the '
+            'body is %s, must be at least %d' % (claim.length, MAX_HEAD,
+                                                 whole, least))
+    return whole - least
 
 
 def read_head(stream, claim):
     """Read the head, which comes before the data.
 
     :param stream: of the request
-    :param claim: its ``HeadClaim``, which is signed
     :raises SignatureError: if the head is not what was signed
     :raises Disconnected: if the body is too short
     """
     head = read_exactly(stream, claim.length)
-    claim.check(head)
+    claim.check_head(head)
     return head
 
 

@@ -19,13 +19,12 @@ from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.comparing import Comparison
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
-    HEAD_HEADER,
     HEADER,
     MAX_NONCES,
+    METHOD,
     PATH,
     WINDOW,
     Claim,
-    Signed,
     answer_mac,
 )
 from swift_lightsync.versioning.sites.applying import Refusal, result_of
@@ -35,7 +34,7 @@ from swift_lightsync.versioning.sites.options import SiteOptions
 from swift_lightsync.versioning.sites.received_body import (
     Data,
     Disconnected,
-    claimed_head,
+    data_length,
     read_head,
 )
 from swift_lightsync.versioning.sites.shared import Infos, Workers
@@ -59,13 +58,12 @@ class Receiver:
         self.site = site
         self.clock = clock
         self.logger = QuietLogger(logger)
-        self.helper = helper
         self.peers = SiteOptions.from_conf({**conf, 'site': site}).peers()
         self._nonces = Nonces(WINDOW, MAX_NONCES)
-        self._now = now
+        self.now = now
         self._under_way = self._held = 0
-        self._workers = Workers()
-        self._infos = Infos()
+        self.workers = Workers()
+        self.infos = Infos(helper)
 
     def handles(self, req):
         """Check whether a request claims to come from another site."""
@@ -120,24 +118,22 @@ class Receiver:
         if peer is None:
             raise SignatureError('site %s is no peer of %s' % (
                 claim.sender, self.site))
-        if (req.method, req.path) != ('POST', PATH):
-            raise SignatureError('the request is %.20s %.200s, must be POST '
-                                 '%s' % (req.method, req.path, PATH))
-        head, data_length = claimed_head(
-            req.headers.get(HEAD_HEADER, ''), req.content_length)
-        signed = Signed(req.method, req.path, claim.sender, self.site,
-                        claim.time, claim.nonce, req.content_length, head)
-        key = signed.verify(peer.keys, claim, self._now())
+        if (req.method, req.path) != (METHOD, PATH):
+            raise SignatureError('the request is %.20s %.200s, must be %s %s' %
+                                 (req.method, req.path, METHOD, PATH))
+        length = data_length(claim, req.content_length)
+        key = claim.verify(peer.keys, self.site, req.content_length,
+                           self.now())
         # Of its body nothing was read before.
         stream = req.environ['wsgi.input']
-        raw = read_head(stream, head)
+        head = read_head(stream, claim)
         self._remember(req, claim)
-        return key, claim, raw, Data(stream, data_length, key, claim.mac)
+        return key, claim, head, Data(stream, length, key, claim.mac)
 
     def _remember(self, req, claim):
         """Raise SignatureError if the request was sent before."""
         name = 'site-versions/nonce/%s/%s' % (claim.sender, claim.nonce)
-        self._nonces.add(name, self._now())
+        self._nonces.add(name, self.now())
         memcache = cache_from_env(req.environ, True)
         if memcache is None:
             return
@@ -169,9 +165,7 @@ class Receiver:
             return result.status, shipping.error(result.error)
 
     def _answer(self, req, sender, what, data):
-        arrivals = Arrivals(self.helper, req.environ, sender, self.clock,
-                            self.logger, self._now, self._workers,
-                            self._infos)
+        arrivals = Arrivals(self, req.environ, sender)
         length = what.length if isinstance(what, shipping.Pack) else 0
         if length != data.length:
             raise ValueError('length is %d, but %d bytes of data follow' % (
@@ -180,6 +174,6 @@ class Receiver:
             return shipping.results(arrivals.store(what, data),
                                     arrivals.seconds)
         data.verify()
-        answer = told_differences(self.helper, req.environ, what) \
+        answer = told_differences(self.infos, req.environ, what) \
             if isinstance(what, Comparison) else arrivals.lacking(what)
         return shipping.encoded(answer.to_json())

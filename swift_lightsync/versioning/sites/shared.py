@@ -49,23 +49,24 @@ class Workers:
 
 
 class Infos:
-    """Opens containers with what is remembered of them."""
+    """Opens containers with what is remembered of them.
 
-    def __init__(self):
+    :param helper: ``SiteRequests``
+    """
+
+    def __init__(self, helper):
+        self._helper = helper
         # The least recently stored one first: (when, what).
         self._known = OrderedDict()
 
-    def open(self, helper, env, account, container, create=None):
-        """Open a container, see ``SiteRequests``.
-
-        :returns: a ``SiteContainer``, or None
-        """
+    def open(self, env, account, container, create=None):
+        """Open a container, see ``SiteRequests``."""
         key = get_cache_key(account, container)
         cache = env.setdefault(_CACHE, {})
         when, info = self._known.get(key, (0, None))
         if info is not None and time.monotonic() - when < KEPT:
             cache[key] = info
-        found = helper.open(env, account, container, create)
+        found = self._helper.open(env, account, container, create)
         if found is not None and found.exists and \
                 cache.get(key, info) is not info:
             self._known[key] = time.monotonic(), cache[key]

@@ -5,20 +5,23 @@ version, a purge, metadata, or the life record of a container, which a site
 refuses to take as long as it has a version in there.
 
 It exits with 0 if all is well, with 1 if something is not, and with 2 if it
-was called wrongly.
+was called wrongly. ``swift-lightsync-health`` tells the same of all nodes.
 """
 
 import argparse
+import json
 import os
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from configparser import ConfigParser, Error
 from dataclasses import dataclass
 from glob import glob
-from typing import Optional
+from typing import Any, Optional
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 
+from swift_lightsync.common.address import place_name
 from swift_lightsync.common.command import (
     UsageError,
     add_json,
@@ -26,6 +29,9 @@ from swift_lightsync.common.command import (
     json_text,
     run,
 )
+from swift_lightsync.common.health import Routes, Scope, Verdict, Watched, warn
+from swift_lightsync.common.nodes import MAX_BYTES, Question, Reply
+from swift_lightsync.common.openmetrics import Family
 from swift_lightsync.common.options import positive_seconds
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.common.text import printable
@@ -175,16 +181,27 @@ def default_confs():
     return [path if os.path.isdir(path) else path + '.conf']
 
 
-def _parser():
+def confs_parser(prog, description, ends):
+    """Make the parser of a command that reads the confs of this node.
+
+    :param ends: what it exits with
+    """
     parser = argparse.ArgumentParser(
-        prog='swift-version-sync-report',
-        description='Tell what the other sites lack of the versions here.',
-        epilog='Exits with 0: all is well; 1: something is not; 2: usage.')
+        prog=prog, description=description,
+        epilog='Exits with %s; 2: usage.' % ends)
     parser.add_argument('confs', nargs='*', metavar='CONF',
                         default=default_confs(),
                         help='container-server.conf, or a directory of such '
                         '(those in $SWIFT_DIR or /etc/swift)')
     add_json(parser)
+    return parser
+
+
+def _parser():
+    parser = confs_parser(
+        'swift-version-sync-report',
+        'Tell what the other sites lack of the versions here.',
+        '0: all is well; 1: something is not')
     parser.add_argument('--max-seconds', type=argument(positive_seconds),
                         default=MAX_SECONDS, metavar='S',
                         help='how old a change may be that a site has not '
@@ -213,3 +230,50 @@ def main(argv=None):
 
 if __name__ == '__main__':
     sys.exit(main())
+
+
+PATH = '/recon/versions'
+
+
+def routes(conf: Mapping[str, Any]) -> Routes:
+    """Return what a node answers: what its propagator recorded, or null.
+
+    :param conf: ``recon_cache_path``
+    """
+    source = conf.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH)
+
+    def answer() -> bytes:
+        state = read(source)
+        return json.dumps(state and state.to_json()).encode('ascii')
+
+    return {PATH: answer}
+
+
+def _decode(data: bytes) -> Optional[SyncState]:
+    return None if data == b'null' else SyncState.parse(data, MAX_BYTES)
+
+
+def _judge(replies: Mapping[str, Sequence[Reply]], scope: Scope) -> Verdict:
+    found = [Found(place_name(reply.host), reply.answer, reply.problem)
+             for reply in replies[PATH] if reply.answer or reply.problem]
+    states = [each.state for each in found if each.state]
+    if not states:
+        return Verdict(False)
+    peers = [peer for state in states for peer in state.peers]
+    rows = Family('swift_versions_lacking', 'gauge',
+                  'Changes that another site is not known to have.')
+    differing = Family('swift_versions_differing_containers', 'gauge',
+                       'Containers that differ from those of another site.')
+    for site in sorted({peer.site for peer in peers}):
+        theirs = [peer for peer in peers if peer.site == site]
+        rows.add(sum(peer.rows for peer in theirs), site=site)
+        differing.add(sum(peer.differing for peer in theirs), site=site)
+    return Verdict(
+        True, warn(complaints(found, scope.now, scope.patience)),
+        '%d databases, %d changes on their way' % (
+            sum(state.databases for state in states),
+            sum(peer.rows for peer in peers)), [rows, differing])
+
+
+WATCHED = Watched('Versions', routes, (Question(PATH, _decode),), _judge,
+                  server='container')

@@ -27,10 +27,12 @@ from swift_lightsync.versioning.sites.local_data import DataMissing
 
 
 class Upkeep:
-    """What these tasks have in common."""
+    """What these tasks have in common.
+
+    :param node: the ``VersionsPropagator``
+    """
 
     name: str
-    _logger: Any
     delay = 0.0
     wants: Optional[Callable[[Item], bool]] = None
     of_hidden = True
@@ -38,6 +40,10 @@ class Upkeep:
     #: nothing fails for long: it is always ready, and for all
     backoff = Backoff(0, 0)
     room = sys.maxsize
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+        self._logger = node.logger
 
     def run(self, works):
         """Work on some items, on those of one database at once."""
@@ -102,22 +108,15 @@ class RepairTask(Upkeep):
        was away has brought one back.
     3. A version that is there beside its purge record is purged again: only
        the container-replicator brings one to a database that has its record.
-
-    :param strategy: a function of a ``Database`` that returns its strategy
-    :param replicas: ``Replicas``
-    :param source: ``LocalData``
-    :param delay: seconds after which racing writers have finished
     """
 
     name = '.repair'
 
-    def __init__(self, strategy, replicas, source, delay, logger):
-        self.delay = delay
+    def __init__(self, node):
+        super().__init__(node)
+        # Racing writers have finished then.
+        self.delay = node.options.repair_delay
         self.repaired = 0
-        self._strategy = strategy
-        self._replicas = replicas
-        self._source = source
-        self._logger = logger
 
     def wants(self, item: Item) -> bool:
         return item.entry is not None
@@ -150,7 +149,7 @@ class RepairTask(Upkeep):
         """Repair a listing row that is wrong; return whether it is right now.
         """
         if held is None:
-            strategy = self._strategy(database)
+            strategy = self._node.strategy(database)
             strategy.rows.write(Request(obj, listed=True,
                                         stamp=strategy.tick()))
             return True
@@ -168,20 +167,21 @@ class RepairTask(Upkeep):
     def _ask(self, database, request):
         """Return what the server of this very replica answers, or None."""
         place = database.account, database.hidden_container
-        _, nodes = self._replicas.ring.get_nodes(*place)
-        return self._replicas.one(place, request, nodes[database.place[0]])
+        _, nodes = self._node.ring.get_nodes(*place)
+        return self._node.replicas.one(place, request,
+                                       nodes[database.place[0]])
 
     def _tidy(self, database, entry, held):
         """Finish what was left of purges."""
         names = _names(entry)
-        rows = held.rows if held else self._strategy(database).rows.read(
+        rows = held.rows if held else self._node.strategy(database).rows.read(
             Request(names=tuple(names))).rows
         version, record = map(rows.get, names)
         if version and record and not (version.deleted or record.deleted):
-            self._strategy(database).apply(entry_of(record))
+            self._node.strategy(database).apply(entry_of(record))
         elif entry.null and not entry.purged:
-            strategy = self._strategy(database)
-            self._source.delete_data(
+            strategy = self._node.strategy(database)
+            self._node.source.delete_data(
                 database.account, database.container,
                 strategy.replace_nulls(entry.object), strategy)
         return True
@@ -190,27 +190,19 @@ class RepairTask(Upkeep):
 class AdoptTask(Upkeep):
     """Makes a null version of each object that is older than its container's
     versioning. So it goes to the other sites like any version.
-
-    :param strategy: a function of a ``Database`` that returns its strategy
-    :param source: ``LocalData``
     """
 
     name = '.adopt'
     of_hidden = False
 
-    def __init__(self, strategy, source, logger):
-        self._strategy = strategy
-        self._source = source
-        self._logger = logger
-
     def work_on(self, database, items):
-        strategy = self._strategy(database)
+        strategy = self._node.strategy(database)
         return [(item.rowid, self._adopt(database, strategy, item))
                 for item in items]
 
     def _adopt(self, database, strategy, item):
         try:
-            self._source.adopt(database.account, database.container,
+            self._node.source.adopt(database.account, database.container,
                                item.entry.object, strategy)
         except (RowsUnavailable, DataMissing, ValueError) as err:
             self._logger.warning('%s: %r is not adopted: %s', database,
@@ -223,26 +215,20 @@ class PurgeTask(Upkeep):
     """Removes a purge record once it is old and both all peers and all
     replicas of the container have it, and not the version: nothing can bring
     that back then.
-
-    :param replicas: ``Replicas``
-    :param peers: the names of all peers
-    :param delay: seconds for which records are kept
     """
 
     name = '.purge'
 
-    def __init__(self, replicas, peers, delay, logger):
-        self.delay = delay
+    def __init__(self, node):
+        super().__init__(node)
+        self.delay = node.options.reclaim_age
         self.removed = 0
-        self._replicas = replicas
-        self._peers = peers
-        self._logger = logger
 
     def wants(self, item: Item) -> bool:
         return item.entry is not None and item.entry.kind is Kind.PURGE
 
     def work_on(self, database, items):
-        shipped = database.shipped(self._peers)
+        shipped = database.shipped(self._node.peers)
         return [(item.rowid, item.rowid <= shipped and
                  self._removed(database, item.row)) for item in items]
 
@@ -254,21 +240,17 @@ class PurgeTask(Upkeep):
                        content_type='application/deleted', deleted=True)
         broker = database.broker
         place = broker.account, broker.container
-        replicas = self._replicas
-        _, nodes = replicas.ring.get_nodes(*place)
         entry = entry_of(row)
         names = row.name, version_name(entry.object, entry.version.id)
-        for node in nodes:
-            answer = replicas.one(place, Request(names=names), node)
-            if answer is None or [
-                    each for each in answer.rows
+
+        def is_right(answer):
+            return [each for each in answer.rows
                     if each.name == row.name or not each.deleted
-                    ] != [WireRow.of(row)]:
-                return False
-        for node in nodes:
-            answer = replicas.one(
-                place, Request(rows=(WireRow.of(gone),)), node)
-            if answer is None or answer.left:
-                return False
+                    ] == [WireRow.of(row)]
+        replicas = self._node.replicas
+        if not replicas.all(place, Request(names=names), is_right) or \
+                not replicas.all(place, Request(rows=(WireRow.of(gone),)),
+                                 lambda answer: not answer.left):
+            return False
         self.removed += 1
         return True

@@ -12,7 +12,6 @@ record counts, and each change of the container at this site makes one that is
 newer still. Other sites follow when their clocks have come there.
 """
 
-import argparse
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -27,7 +26,6 @@ from swift.common.utils import (
 
 from swift_lightsync.common.command import (
     UsageError,
-    add_json,
     argument,
     json_text,
     run,
@@ -57,7 +55,7 @@ from swift_lightsync.versioning.sites.propagator import (
 )
 from swift_lightsync.versioning.sites.sync_report import (
     conf_paths,
-    default_confs,
+    confs_parser,
 )
 
 SECONDS = 60
@@ -218,16 +216,9 @@ def as_text(found):
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
-        prog=NAME,
-        description='Find the versions that a wrong clock has made.',
-        epilog='Exits with 0: there are none, or all were changed; 1: there '
-        'are some; 2: usage.')
-    parser.add_argument('confs', nargs='*', metavar='CONF',
-                        default=default_confs(),
-                        help='container-server.conf, or a directory of such '
-                        '(those in $SWIFT_DIR or /etc/swift)')
-    add_json(parser)
+    parser = confs_parser(
+        NAME, 'Find the versions that a wrong clock has made.',
+        '0: there are none, or all were changed; 1: there are some')
     parser.add_argument('--seconds', type=argument(positive_seconds),
                         default=SECONDS, metavar='S',
                         help='how much an id is ahead, at least '

@@ -3,8 +3,9 @@
 strategies read, and alike.
 """
 
+import math
 from dataclasses import replace
-from typing import ClassVar, List
+from typing import ClassVar
 
 from swift_lightsync.versioning.core.keys import (
     LIFE,
@@ -14,8 +15,8 @@ from swift_lightsync.versioning.core.keys import (
     versions_of,
 )
 from swift_lightsync.versioning.core.life import life_of
-from swift_lightsync.versioning.core.row_data import Entry, entry_of
-from swift_lightsync.versioning.core.verb import MAX_PAGE, Page, Request
+from swift_lightsync.versioning.core.row_data import entry_of
+from swift_lightsync.versioning.core.verb import Page, Request
 from swift_lightsync.versioning.core.version import frontier
 from swift_lightsync.versioning.rows.row_reader import following
 
@@ -152,14 +153,20 @@ class History:
         return self.rows.read(Request(listed=self.listed, **asked))
 
     def _entries(self, page, limit):
-        """Return the versions of a page and the following ones."""
-        found: List[Entry] = []
-        while limit is None or len(found) < limit:
-            size = MAX_PAGE if limit is None else \
-                min(MAX_PAGE, limit - len(found))
+        return list(map(entry_of, self.each(page, limit)))
+
+    def each(self, page, most=None):
+        """Yield the rows of a page and of those that follow it.
+
+        :param page: its limit says how many are read at once
+        :param most: how many rows, at most; None: all
+        """
+        left = math.inf if most is None else most
+        while left > 0:
+            size = min(page.limit, left)
             rows = self._read(page=replace(page, limit=size)).page
-            found += map(entry_of, rows)
+            yield from rows
+            left -= len(rows)
             if len(rows) < size:
-                break
-            page = following(page, rows[-1].name, size)
-        return found
+                return
+            page = following(page, rows[-1].name, page.limit)

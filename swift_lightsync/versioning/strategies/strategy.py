@@ -65,19 +65,14 @@ class Strategy(History):
     :param rows: ``Rows`` of the container
     :param clock: ``SiteClock``
     :param site: the name of this site
-    :param sites: site_preference
     :param now: returns the wall time in seconds
     :param peers: whether other sites have to be told of purges
     """
 
-    def __init__(self, rows, clock, site, sites, now=time.time, peers=True):
-        if site not in sites:
-            raise ValueError('the site is %r, must be one of %s' %
-                             (site, ', '.join(sites)))
+    def __init__(self, rows, clock, site, now=time.time, peers=True):
         super().__init__(rows)
         self.clock = clock
         self.site = site
-        self.sites = tuple(sites)
         self.now = now
         self.peers = peers
 

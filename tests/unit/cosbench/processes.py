@@ -118,6 +118,18 @@ def signed(method, target, body=b'', key=KEY, now=None, nonce=None):
                           nonce or os.urandom(16).hex())
 
 
+def ask_driver(url, method, target, found=None, **signing):
+    """Ask a driver as its controller does.
+
+    :param found: what is sent as JSON
+    :param signing: see ``signed``
+    :returns: (status, parsed answer)
+    """
+    body = b'' if found is None else json.dumps(found).encode()
+    return ask(url, method, target, body,
+               signed(method, target, body, **signing))
+
+
 class Client:
     """Of a controller.
 

@@ -10,11 +10,15 @@ LOST = 0.1
 
 @dataclass
 class Record:
-    """A record; zeros stands for a header that was made zeros."""
+    """A record; zeros stands for a header that was made zeros.
+
+    Metadata are a number that only a record and its copies have.
+    """
     hash: int
     time: int
     kind: str
     written: int
+    metadata: int
     zeros: bool = False
     #: whether that it is there, and that it is zeros, outlives a power cut
     synced: bool = False
@@ -62,6 +66,8 @@ class Disk:
         #: hash -> (time, kind) that was acknowledged last, and all begun
         self.acknowledged, self.begun = {}, {}
         self.next_volume = 1
+        #: whether entries that are made get the metadata of their records
+        self.keeps_metadata = True
 
     def batch(self, changes):
         self.number += 1
@@ -76,8 +82,13 @@ class Disk:
         return self.view.get(('v', number), (0, 0))
 
     def files(self, hash_):
-        return {key[2:]: spot for key, spot in self.view.items()
+        return {key[2:]: value[:2] for key, value in self.view.items()
                 if key[:2] == ('o', hash_)}
+
+    def value(self, spot):
+        """:returns: the value of an entry that points to a record"""
+        return *spot, (self.record(spot).metadata if self.keeps_metadata
+                       else None)
 
     def dead(self, number=None):
         return [key[1:] for key in self.view
@@ -89,8 +100,8 @@ class Disk:
             volume.records) else None
 
     def entries(self, number):
-        return {key: spot for key, spot in self.view.items()
-                if key[0] == 'o' and spot[0] == number}
+        return {key: value[:2] for key, value in self.view.items()
+                if key[0] == 'o' and value[0] == number}
 
     def cut(self):
         """Lose any part of what is not durable."""
@@ -119,7 +130,8 @@ class Disk:
         return record
 
     def recover(self):
-        """Do what FORMAT.md, "Recovery", says."""
+        """Do what FORMAT.md, "Recovery", says, with the option or without."""
+        self.keeps_metadata = self.chance.random() < 0.7
         for number, volume in sorted(self.volumes.items()):
             for offset in range(self.state(number)[1], len(volume.records)):
                 self._adopt((number, offset), volume.records[offset])
@@ -138,13 +150,14 @@ class Disk:
                 or spot in self.entries(spot[0]).values()):
             return
         key = 'o', record.hash, record.time, record.kind
-        known = self.record(self.view[key]) if key in self.view else None
+        entered = self.view.get(key, ())[:2]
+        known = self.record(entered) if entered else None
         if known and not known.zeros and known.written >= record.written:
             self.batch({('d', *spot): True})
-        elif key in self.view:
-            self.batch({('d', *self.view[key]): True, key: spot})
+        elif entered:
+            self.batch({('d', *entered): True, key: self.value(spot)})
         else:
-            self.batch({key: spot})
+            self.batch({key: self.value(spot)})
 
     def check(self):
         """Fail if anything acknowledged is lost, or deleted is back."""
@@ -161,6 +174,10 @@ class Disk:
             assert record and not record.zeros and (
                 record.hash, record.time) == (hash_, newest[0]), (
                     'no record: %d of %d' % (newest[0], hash_))
+            told = self.view.get(('m', hash_, *newest), self.view[
+                'o', hash_, *newest][2])
+            assert told in (None, record.metadata), (
+                'metadata of another record: %d of %d' % (newest[0], hash_))
 
 
 def apply(entries, changes):

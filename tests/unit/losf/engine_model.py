@@ -26,7 +26,7 @@ FLAWS = ('sweep without sync', 'register without sync of the volume',
          'tombstones first', 'checkpoint of now',
          'sync behind the removal of a tombstone',
          'copies that nobody removed', 'tombstones of what is copied',
-         'volumes of tombstones first')
+         'volumes of tombstones first', 'metadata in an entry of their own')
 
 
 class Engine(Disk):
@@ -65,25 +65,42 @@ class Engine(Disk):
         volume.locked = True
         return volume_number, volume
 
-    def put(self, hash_, kind):
-        """Write an object or delete it, and remove what is superseded."""
+    def put(self, hash_, kind, again=False):
+        """Write an object or delete it, and remove what is superseded.
+
+        :param again: whether it is what was acknowledged last, which another
+            node or a late request brings once more
+        """
         self.time += 1
-        time = self.time
+        written = time = self.time
+        if again and hash_ in self.acknowledged:
+            time, kind = self.acknowledged[hash_]
         number, volume = self.take(kind)
         spot = number, len(volume.records)
         self.begun.setdefault(hash_, set()).add((time, kind))
-        volume.records.append(Record(hash_, time, kind, time))
+        volume.records.append(Record(hash_, time, kind, written, written))
         yield
         if self.flaw != 'register without sync of the volume':
             volume.sync()
         yield
-        self.batch({('o', hash_, time, kind): spot, ('v', number): (
-            max(self.state(number)[0], spot[1] + 1), self.state(number)[1])})
+        yield from self.enter(('o', hash_, time, kind), spot)
         self.acknowledged[hash_] = time, kind
         volume.locked = False
         yield
         yield from self.remove(hash_, [
             name for name in self.files(hash_) if name[0] < time])
+
+    def enter(self, key, spot):
+        number, old = spot[0], self.view.get(key)
+        changes = {key: self.value(spot), ('v', number): (
+            max(self.state(number)[0], spot[1] + 1), self.state(number)[1])}
+        if old:
+            changes[('d', *old[:2])] = True
+        if self.flaw == 'metadata in an entry of their own':
+            changes[key] = *spot, None
+            self.batch({('m', *key[1:]): self.value(spot)[2]})
+            yield
+        self.batch(changes)
 
     def remove(self, hash_, names):
         if hash_ in self.copied and (
@@ -167,7 +184,7 @@ class Engine(Disk):
             assert old, 'no record: %s of %s' % (spot, key)
             moves[key, spot] = target_number, len(target.records)
             target.records.append(Record(old.hash, old.time, old.kind,
-                                         old.written))
+                                         old.written, old.metadata))
             yield
         if self.flaw != 'move without sync of the copies':
             target.sync()
@@ -175,8 +192,8 @@ class Engine(Disk):
         changes = {('v', target_number): (
             len(target.records), self.state(target_number)[1])}
         for (key, spot), copy in moves.items():
-            if self.view.get(key) == spot:
-                changes[key] = copy
+            if self.view.get(key, ())[:2] == spot:
+                changes[key] = self.value(copy)
                 changes[('d', *spot)] = True
             else:
                 changes[('d', *copy)] = True
@@ -228,6 +245,7 @@ def _until_cut(disk, chance):
                 busy.add(('hash', hash_))
                 running.append((('hash', hash_), chance.choice((
                     lambda h=hash_: disk.put(h, DATA),
+                    lambda h=hash_: disk.put(h, DATA, again=True),
                     lambda h=hash_: disk.put(h, TOMBSTONE),
                     lambda h=hash_: disk.reclaim(h)))()))
         elif name in idle and name not in busy:

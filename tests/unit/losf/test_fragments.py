@@ -2,7 +2,7 @@
 """Fragments in volumes, with real indexes. FORMAT.md, "Fragments"."""
 
 import shutil
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from unittest import mock
 
 from swift.common.exceptions import DiskFileError, DiskFileNotExist
@@ -49,8 +49,9 @@ class FragmentTest(KVTest):
         """Return a fragment archive of an object of one segment."""
         return self.policy.pyeclib_driver.encode(bytes_of(length))[index]
 
-    def put(self, index, timestamp, commit=True, length=100, manager=None):
-        """Write a fragment archive, and return its diskfile."""
+    @contextmanager
+    def written(self, index, timestamp, length=100, manager=None):
+        """Yield a writer that has written a fragment archive, its diskfile."""
         data = self.fragment(index, length)
         df = self.diskfile(frag_index=index, manager=manager)
         with df.create() as writer:
@@ -62,6 +63,11 @@ class FragmentTest(KVTest):
                 'Content-Type': 'text/plain',
                 'X-Object-Sysmeta-Ec-Etag': 'etag',
                 'X-Object-Sysmeta-Ec-Frag-Index': str(index)})
+            yield writer, df
+
+    def put(self, index, timestamp, commit=True, **kwargs):
+        """Write a fragment archive, and return its diskfile."""
+        with self.written(index, timestamp, **kwargs) as (writer, df):
             if commit:
                 writer.commit(timestamp)
         return df
@@ -167,6 +173,63 @@ class TestDurability(FragmentTest):
                 writer.commit(now)
         for each in (location, moved):
             self.assertTrue(self.header(each).durable, name)
+
+
+class TestOneCall(FragmentTest):
+    """The index is told of a fragment when it is known whether it stays."""
+
+    def test_to_write_a_fragment_and_make_it_durable_is_one_call(self):
+        index = self.store().index
+        with mock.patch.object(index, '_call', wraps=index._call) as call:
+            self.put(1, self.now())
+        self.assertEqual(['Register'], [
+            each.args[0] for each in call.mock_calls
+            if each.args[0] not in ('NewVolume', 'GetTable')])
+        self.assertTrue(self.header(self.only_file()[1]).durable)
+
+    def test_a_suffix_hashed_before_the_commit_is_hashed_again(self):
+        now, suffix = self.now(), self.hash()[-3:]
+        hashes = []
+        with self.written(1, now) as (writer, _):
+            hashes.append(self.manager.get_hashes(
+                'd1', PARTITION, [], self.policy))
+            writer.commit(now)
+        hashes.append(self.manager.get_hashes(
+            'd1', PARTITION, [], self.policy))
+        self.assertEqual([False, True], [bool(each.get(suffix))
+                                         for each in hashes])
+
+    def test_what_recovery_has_entered_before_the_commit_is_durable(self):
+        now = self.now()
+        with self.written(1, now) as (writer, _):
+            self.world.kill('d1')
+            self.world.serve('d1')
+            self.assertEqual([now.internal + '#1.data'], wait_for(
+                self.names, 'the record is found'))
+            writer.commit(now)
+        self.assertEqual([now.internal + '#1#d.data'], self.names())
+        self.assertEqual(self.fragment(1), self.data())
+
+    def test_a_fragment_of_which_the_index_cannot_be_told_is_no_success(self):
+        for commit in (True, False):
+            now = self.now()
+            with mock.patch.object(self.store().index, 'register',
+                                   side_effect=IndexUnavailable('away')):
+                self.assertRaises(
+                    DiskFileError if commit else IndexUnavailable,
+                    self.put, 1, now, commit=commit)
+            self.assertEqual({}, self.files())
+
+
+    def test_nothing_is_marked_on_a_device_that_was_mounted_meanwhile(self):
+        now = self.now()
+        with self.assertRaises(DiskFileError):
+            with self.written(1, now) as (writer, _):
+                _, pending = writer._untold
+                pending.is_in_place = lambda path: False
+                writer.commit(now)
+        self.assertEqual({}, self.files())
+        self.assertFalse(self.header(pending.location).durable)
 
 
 class TestPurge(FragmentTest):

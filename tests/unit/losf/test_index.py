@@ -8,7 +8,7 @@ import plyvel
 
 from swift_losf.format.values import Location
 from swift_losf.index import db as index_db
-from swift_losf.index import entry_reader
+from swift_losf.index import entry_reader, leveldb_log
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.db import VersionError
 from swift_losf.index.index import Index, Refused
@@ -49,7 +49,7 @@ class TestOtherCalls(IndexTest):
         self.assertTrue(self.index.reclaim.has(location_of(NAME)))
 
     def test_only_a_tombstone_that_follows_a_removal_is_synced(self):
-        with mock.patch.object(index_db, 'fsync') as fsync:
+        with mock.patch.object(leveldb_log, 'fsync') as fsync:
             self.fill(1, names=(NAME, TOMBSTONE, '1700000000.00004.ts'))
             hash_ = (0xabc).to_bytes(16, 'big')
             self.index.remove(PARTITION, hash_, [TOMBSTONE])
@@ -62,7 +62,7 @@ class TestOtherCalls(IndexTest):
     def test_many_removals_are_not_remembered_without_end(self):
         hashes = self.fill(5)
         with mock.patch.object(index_db, '_MAX_REMOVALS', 3), \
-                mock.patch.object(index_db, 'fsync') as fsync:
+                mock.patch.object(leveldb_log, 'fsync') as fsync:
             for hash_ in hashes[:2]:
                 self.index.remove(PARTITION, hash_)
             self.assertEqual([], fsync.mock_calls)
@@ -75,14 +75,14 @@ class TestOtherCalls(IndexTest):
         for call in (lambda: self.index.rename(PARTITION, hashes[0], NAME,
                                                OTHER),
                      lambda: self.index.quarantine(PARTITION, hashes[1])):
-            with mock.patch.object(index_db, 'fsync') as fsync:
+            with mock.patch.object(leveldb_log, 'fsync') as fsync:
                 call()
                 self.assertTrue(fsync.mock_calls)
 
     def test_a_sync_covers_all_logs_and_the_directory(self):
         self.fill(1)
         synced = []
-        with mock.patch.object(index_db, 'fsync', synced.append):
+        with mock.patch.object(leveldb_log, 'fsync', synced.append):
             self.index.sync()
             self.index.sync()
         logs = [name for name in os.listdir(self.layout.index)
@@ -184,7 +184,8 @@ class TestOtherCalls(IndexTest):
         self.index.close()
         with plyvel.DB(self.layout.index) as db:
             db.put(b'sversion', b'\x01')
-        with self.assertRaisesRegex(VersionError, 'is 01, allowed is 3'):
+        with self.assertRaisesRegex(VersionError,
+                                    'is 01, allowed are 3 and 4'):
             Index(self.layout.index)
 
     def test_a_flipped_bit_in_a_table_is_noticed(self):

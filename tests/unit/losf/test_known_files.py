@@ -3,10 +3,15 @@
 
 import errno
 import unittest
+from dataclasses import replace
 
-from swift_losf.diskfile.known_files import ListedSuffix, OneObject
+from swift_losf.diskfile.known_files import (
+    KnownMetadata,
+    ListedSuffix,
+    OneObject,
+)
 from swift_losf.format.layout import ObjectPath
-from swift_losf.format.values import Location
+from swift_losf.format.values import WITHHELD, Location
 
 HASH = '0' * 29 + 'abc'
 OTHER = '1' * 29 + 'abc'
@@ -120,6 +125,36 @@ class TestOneObject(KnownFilesTest):
         files = OneObject(self.find, self.path, {'2.ts': MOVED})
         self.assertEqual(PLACE, files.open_data_file(
             '%s/%s/2.ts' % (SUFFIX, OTHER)))
+
+
+class TestKnownMetadata(KnownFilesTest):
+
+    def known(self, metadata, asked=b''):
+        """:returns: what knows a file whose metadata are listed so"""
+        path = '%s/%s' % (SUFFIX, HASH)
+        found = KnownMetadata(self.find, path, {
+            '1.data': replace(PLACE, metadata=metadata)})
+        found.list_dir(path)
+        self.store.files[HASH]['1.data'] = replace(PLACE, metadata=asked)
+        return found, path + '/1.data'
+
+    def test_what_is_listed_is_told(self):
+        files, path = self.known(b'{"a":"b"}')
+        self.assertEqual((1, {'a': 'b'}), files.open_data_file(path))
+        self.assertEqual({'a': 'b'}, files.read_file_metadata(path))
+        self.assertEqual([], self.store.asked)
+
+    def test_what_was_withheld_is_asked_for_once(self):
+        files, path = self.known(WITHHELD, b'{"a":"b"}')
+        self.assertEqual({'a': 'b'}, files.open_data_file(path).metadata)
+        self.assertEqual({'a': 'b'}, files.read_file_metadata(path))
+        self.assertEqual(['hash'], self.store.asked)
+
+    def test_what_the_index_does_not_have_is_read(self):
+        for metadata in (b'', WITHHELD, b'no JSON'):
+            files, path = self.known(metadata)
+            self.assertIs(self.store.files[HASH]['1.data'].volume,
+                          files.open_data_file(path).volume)
 
 
 if __name__ == '__main__':

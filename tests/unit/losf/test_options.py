@@ -49,8 +49,10 @@ class TestOptions(unittest.TestCase):
                 (LosfOptions, 'losf_max_volume_size',
                  ('0', '1048575', '10G', '1.5', '')),
                 (LosfOptions, 'losf_max_volume_count', ('0', '-1', 'x', '')),
+                (ManagerOptions, 'index_metadata', ('-1', 'x', '16385', '')),
                 *((ManagerOptions, each.name, ('0', '-1', 'x', 'inf', ''))
-                  for each in fields(ManagerOptions))):
+                  for each in fields(ManagerOptions)
+                  if each.name != 'index_metadata')):
             for value in values:
                 with self.subTest(name=name, value=value):
                     with self.assertRaises(OptionError) as caught:

@@ -11,6 +11,7 @@ from swift.obj.diskfile import read_hashes, write_hashes
 
 from swift_losf.format import keys
 from swift_losf.format.keys import partition_of, suffix_of
+from swift_losf.format.partition_view import PartitionView
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.index import Index
 from swift_losf.upkeep import lost_index, partitions
@@ -91,6 +92,19 @@ class TestView(IndexTest):
             with self.subTest(power=power):
                 self.index.part_power.set(power)
                 self.assert_listed(power)
+
+    def test_what_a_key_begins_with_tells_partition_and_suffix(self):
+        for keyed in POWERS:
+            for power in (*POWERS, 0, 32):
+                view = PartitionView(keyed, power)
+                self.assertEqual(
+                    [(partition_of(each, power), suffix_of(each))
+                     for each in HASHES],
+                    [view.split_place(keys.place_of(
+                        partition_of(each, keyed), each))
+                     for each in HASHES])
+        self.assertEqual((7, suffix_of(HASHES[3])), PartitionView(
+            ).split_place(keys.place_of(7, HASHES[3])))
 
     def test_there_is_nothing_in_what_is_no_partition(self):
         for power in POWERS:

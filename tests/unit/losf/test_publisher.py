@@ -9,6 +9,7 @@ from unittest import mock
 
 from swift_losf.format import keys
 from swift_losf.format.header import VolumeType
+from swift_losf.format.published import BUCKET
 from swift_losf.index import publisher as publisher_module
 from swift_losf.index.index import Index
 from swift_losf.index.mover import Copy
@@ -48,7 +49,8 @@ class PublisherTest(IndexTest):
         it = self.publisher
         return SimpleNamespace(
             process=os.getpid(), descriptor=it.descriptor, socket=it.socket,
-            buckets=it.buckets if it.complete else 0, key=it.key)
+            buckets=it.buckets if it.complete else 0, key=it.key,
+            most_metadata=self.index.db.most_metadata)
 
     def places(self):
         return PublishedPlaces(self.socket, self.reply, lambda: self.clock)
@@ -126,13 +128,13 @@ class TestFalling(PublisherTest):
 
     def test_a_small_table_forgets_but_does_not_lie(self):
         chance = random.Random(7)
-        hashes = [chance.randbytes(16) for _ in range(100)]
-        for each in hashes[:50]:
+        hashes = [chance.randbytes(16) for _ in range(400)]
+        for each in hashes[:200]:
             self.register(hash_=each)
-        self.publish(most_bytes=4 * 512)
-        for each in hashes[25:]:
+        self.publish(most_bytes=2 * BUCKET)
+        for each in hashes[100:]:
             self.register(OTHER, each)
-        for each in hashes[:10]:
+        for each in hashes[:40]:
             self.index.remove(PARTITION, each)
         reader, known = self.places(), 0
         for each in hashes:
@@ -141,8 +143,8 @@ class TestFalling(PublisherTest):
             if found is not None:
                 self.assertEqual(self.index.reader.list_hash(
                     PARTITION, each), found)
-        self.assertGreater(known, 20)
-        self.assertLess(known, 60)
+        self.assertGreater(known, 80)
+        self.assertLess(known, 240)
 
     def test_changes_while_it_is_filled(self):
         chance = random.Random(3)
@@ -171,7 +173,7 @@ class TestFalling(PublisherTest):
         asked = []
         reader = PublishedPlaces(
             self.socket, lambda: asked.append(1) or SimpleNamespace(
-                buckets=0, socket=()), lambda: self.clock)
+                buckets=0, socket=(), most_metadata=0), lambda: self.clock)
         for _ in range(3):
             self.assertIsNone(reader.find(HASH))
         self.clock += RETRY

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from swift_losf.format.header import HEADER_LENGTH, RecordHeader, VolumeType
 from swift_losf.format.layout import Layout, volume_number
-from swift_losf.index import db as index_db
+from swift_losf.index import leveldb_log
 from swift_losf.index.index import is_tombstone
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import Sweeper
@@ -87,7 +87,7 @@ class PowerCutTest(IndexTest):
     def setUp(self):
         super().setUp()
         self.disk = Disk()
-        patch = mock.patch.object(index_db, 'fsync', self.disk.fsync)
+        patch = mock.patch.object(leveldb_log, 'fsync', self.disk.fsync)
         patch.start()
         self.addCleanup(patch.stop)
         self.restart()
@@ -213,7 +213,7 @@ class PowerCutTest(IndexTest):
             shutil.rmtree(layout.index)
         elif fate != 'none':
             self.disk.cut_power(layout.index, fate, seed)
-        with mock.patch.object(index_db, 'fsync'):
+        with mock.patch.object(leveldb_log, 'fsync'):
             return layout, recover(layout)
 
     def check(self, layout, index):

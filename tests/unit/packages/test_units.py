@@ -21,7 +21,8 @@ class TestUnits(unittest.TestCase):
         for daemon in ('account-server', 'container-server', 'object-server',
                        'proxy-server', 'object-replicator', 'object-expirer',
                        'object-lightsync', 'object-losf', 'object-converger',
-                       'container-propagator', 'container-sharder'):
+                       'container-propagator', 'container-sharder',
+                       'object-lightreconstructor'):
             self.assertIn(daemon, found)
         for command in ('object-info', 'account-audit', 'container-deleter',
                         'object-relinker', 'lightsync-health', 'proar-lag'):
@@ -51,4 +52,7 @@ class TestUnits(unittest.TestCase):
     def test_of_two_replicators_one_runs(self):
         self.assertEqual('swift-object-replicator.service',
                          parsed('object-lightsync')['Unit']['Conflicts'])
+        self.assertEqual(
+            'swift-object-reconstructor.service',
+            parsed('object-lightreconstructor')['Unit']['Conflicts'])
         self.assertNotIn('Conflicts', parsed('object-replicator')['Unit'])

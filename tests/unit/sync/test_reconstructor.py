@@ -3,6 +3,7 @@
 
 import os
 import time
+from dataclasses import replace
 from unittest import mock
 
 from swift.common import storage_policy, utils
@@ -15,6 +16,13 @@ from swift.obj import reconstructor as stock
 from swift.obj.diskfile import DiskFileRouter
 
 from swift_lightsync.common.options import OptionError
+from swift_lightsync.sync import (
+    device_watch,
+    reconstructor,
+    standing_trees,
+)
+from swift_lightsync.sync.changed_file import load, store
+from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.reconstructor import (
     RECON_KEY,
     LightSyncReconstructor,
@@ -106,6 +114,7 @@ class TestPasses(ReconstructorTestCase):
             self.daemon.reconstruction_count))
         self.assertRegex(self.daemon.logger.at('INFO')[-2],
                          r'and 3 messages: 1 of 1 partitions were equal')
+        self.daemon.final_recon_dump(1)
         record = load_recon_cache(self.daemon.rcache)[RECON_KEY]['sda']
         self.assertEqual((1, 1), (record['partitions'], record['equal']))
 
@@ -135,6 +144,18 @@ class TestPasses(ReconstructorTestCase):
         self.assertEqual([ASKED, ASKED, {**ASKED, **STOCK}],
                          self.run_pass())
         self.assertEqual([3], [number for number, _ in self.pushed])
+
+    def test_servers_keep_no_trees_that_no_journal_would_renew(self):
+        self.start()
+        self.put_all()
+        with mock.patch.object(standing_trees, 'SMALLEST', 1), \
+                mock.patch.object(device_watch, 'TICK', 0):
+            for _ in range(3):
+                self.assertEqual([ASKED] * 3, self.run_pass())
+            # As an ssync, or an auditor, of another process.
+            self.put_fragment(1, 'q')
+            self.assertEqual([{**ASKED, **STOCK}, ASKED, ASKED],
+                             self.run_pass())
 
     def test_tombstones_that_differ_are_found(self):
         self.start()
@@ -212,20 +233,37 @@ class TestListing(ReconstructorTestCase):
         self.assertEqual([{**ASKED, **STOCK}] * 3, self.run_pass())
         self.assertEqual(3, len(self.pushed))
 
+    def test_a_wrong_fingerprint_is_replaced_in_an_interval(self):
+        self.start()
+        self.put_all()
+        self.run_pass()
+        path = self.nodes[0].part_path
+        sound = load(path)
+        for listed, asked in ((None, ASKED),
+                              (time.time(), {**ASKED, **STOCK})):
+            store(path, self.root, replace(sound, root='ab' * 16))
+            self.daemon = self.replicator(0)
+            self.daemon._listed = listed
+            self.assertEqual([asked] * 3, self.run_pass())
+
     def test_a_pass_of_once_lists_all(self):
         self.lose_note()
         with self.at_home(0):
             self.daemon.run_once()
         self.assertEqual(3, len(self.pushed))
 
+    def test_a_process_that_begins_lists_all_whatever_the_interval(self):
+        self.lose_note()
+        self.daemon = self.replicator(0, full_exchange_interval='1e10')
+        self.run_pass()
+        self.assertEqual(3, len(self.pushed))
+
     def test_a_partition_that_cannot_be_listed_is_left_to_stock_swift(self):
         self.start()
         self.put_all()
-        with mock.patch.object(
-                LightSyncReconstructor, '_get_hashes',
-                side_effect=OSError(5, 'broken')):
-            self.assertEqual([{}] * 3, self.run_pass())
-        self.assertIn('broken', ''.join(self.daemon.logger.at('ERROR')))
+        with mock.patch.object(Fingerprints, 'relist',
+                               side_effect=OSError(5, 'broken')):
+            self.assertEqual([STOCK] * 3, self.run_pass())
 
 
 class TestPeers(ReconstructorTestCase):
@@ -257,13 +295,34 @@ class TestPeers(ReconstructorTestCase):
         self.assertIn('No comparison', ''.join(
             self.daemon.logger.at('WARNING')))
 
+    def test_partitions_are_compared_so_many_at_a_time(self):
+        self.start()
+        self.put_all()
+        other = self.nodes[0].disk.get_diskfile(
+            'sda', 1, 'a', 'c', 'o', self.policy)
+        other.delete(Timestamp(time.time()))
+        with mock.patch.object(reconstructor, 'TOGETHER', 1):
+            asked = self.run_pass()
+        # Of the second partition, which the others lack, each is pushed.
+        self.assertEqual([{'LIGHTSYNC': 2, **STOCK}] * 3, asked)
+
+    def test_a_node_that_does_not_answer_is_asked_once_a_pass(self):
+        self.start()
+        self.put_all()
+        self.nodes[0].disk.get_diskfile(
+            'sda', 1, 'a', 'c', 'o', self.policy).delete(
+                Timestamp(time.time()))
+        self.nodes[1].broken['LIGHTSYNC'] = 503
+        with mock.patch.object(reconstructor, 'TOGETHER', 1):
+            self.assertEqual({**ASKED, 'REPLICATE': 2}, self.run_pass()[0])
+
     def test_an_error_leaves_all_to_stock_swift(self):
         self.start()
         self.put_all()
         with mock.patch.object(self.daemon.partners, 'equal',
                                side_effect=ValueError('broken')):
             self.assertEqual([STOCK] * 3, self.run_pass())
-        self.assertIn('all partitions are looked at', ''.join(
+        self.assertIn('1 partitions with partners', ''.join(
             self.daemon.logger.at('ERROR')))
 
 
@@ -271,7 +330,6 @@ class TestOptions(ReconstructorTestCase):
 
     def test_a_value_that_is_not_allowed_is_refused(self):
         self.start()
-        for name in ('full_exchange_interval', 'sync_batch_partitions',
-                     'http_timeout'):
+        for name in ('full_exchange_interval', 'http_timeout'):
             with self.assertRaisesRegex(OptionError, name):
                 self.replicator(0, **{name: '-1'})

@@ -9,7 +9,12 @@ from unittest import mock
 from swift.common.utils import Timestamp
 from swift.obj import replicator as stock
 
-from swift_lightsync.sync import changed_file, device_watch, standing_trees
+from swift_lightsync.sync import (
+    changed_file,
+    device_watch,
+    full_exchange,
+    standing_trees,
+)
 from swift_lightsync.sync.core.idleness import IDLE
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.names import JOURNAL_FILE
@@ -163,6 +168,65 @@ class TestStanding(StandingTestCase):
                         daemon.neighbours.tally.scrubbed
                         for daemon in self.daemons])
         self.assertEqual(before, self.files())
+
+    def test_turns_keep_to_their_pace_and_none_is_forgotten(self):
+        self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
+        self.put_all()
+        daemon, clock = self.daemons[0], time.time
+        daemon.full_exchange_interval = 3600
+        self.settle()
+        daemon.full_exchange_partitions_per_second = 0.001
+        begin = clock()
+        ages, listed = [], []
+        relist = Fingerprints.relist
+
+        def note(prints, device, partition):
+            listed.append(int(partition))
+            return relist(prints, device, partition)
+
+        with mock.patch.object(time, 'time', lambda: clock() + 3700), \
+                mock.patch.object(Fingerprints, 'relist', note):
+            for scrubbed in (3, 3, PARTS - 6, 0):
+                self.run_pass(0)
+                self.assertEqual(scrubbed, daemon.neighbours.tally.scrubbed)
+                ages.append(daemon.full_exchanges.age('sda', begin + 3700))
+        self.assertEqual(list(range(PARTS)), sorted(listed))
+        # The report tells how long the rest has waited.
+        self.assertGreater(min(ages[:2]), 3000)
+        self.assertLess(max(ages[2:]), 1)
+
+    def test_a_replicator_that_begins_keeps_to_the_pace(self):
+        self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
+        self.put_all()
+        self.settle()
+        clock = time.time
+        with mock.patch.object(time, 'time', lambda: clock() + 7300):
+            daemon = self.replicator(
+                0, full_exchange_interval='3600',
+                full_exchange_partitions_per_second='0.001')
+            daemon.standing.enabled = True
+            for scrubbed in (3, 3, PARTS - 6, 0):
+                stats = self.run_pass(0, daemon)
+                self.assertEqual(scrubbed, daemon.neighbours.tally.scrubbed)
+                self.assertEqual(PARTS, stats.attempted)
+
+    def test_owed_partitions_that_have_left_are_forgotten(self):
+        self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
+        self.put_all()
+        self.settle()
+        clock = time.time
+        with mock.patch.object(time, 'time', lambda: clock() + 7300):
+            daemon = self.replicator(
+                0, full_exchange_interval='3600',
+                full_exchange_partitions_per_second='0.001')
+            daemon.standing.enabled = True
+            self.run_pass(0, daemon)
+            for partition in range(PARTS):
+                shutil.rmtree(self.part_path(
+                    partition=partition,
+                    devices_dir=self.nodes[0].devices_dir))
+            self.run_pass(0, daemon)
+            self.assertEqual([], list(daemon.full_exchanges.waiting('sda')))
 
     def test_a_turn_that_did_not_come_to_its_end_is_repeated(self):
         self.put_all()

@@ -245,7 +245,7 @@ class Site:
                     connections=self.network)
 
     def strategy(self, kind, clock=None, **options):
-        return kind(self.rows(), clock or self.clock, self.name, SITES,
+        return kind(self.rows(), clock or self.clock, self.name,
                     now=self.now, **options)
 
     def put(self, strategy, obj, etag='e' * 32, deleted=False, size=7,

@@ -14,11 +14,9 @@ from swift_lightsync.versioning.core.shipping import (
     Group,
 )
 from swift_lightsync.versioning.core.signature import (
-    HEAD_HEADER,
     HEADER,
     PATH,
-    HeadClaim,
-    Signed,
+    Claim,
     trailer,
 )
 from swift_lightsync.versioning.core.version import Vector, Version
@@ -80,19 +78,18 @@ class ReceiverCase(SitesTestCase):
     def offer(self, *versions, container=CONTAINER):
         return shipping.offer([Group(ACCOUNT, container, versions)])
 
-    def request(self, head=None, data=BODY, key=None, **values):
+    def request(self, head=None, data=BODY, key=None, receiver='rome',
+                **values):
         """A request that is right, but for what is given."""
         head = self.head() if head is None else head
         key = key or self.key
-        signed = replace(Signed(
-            'POST', PATH, 'paris', 'rome', int(self.rome.now()),
-            NONCE % next(self.nonces), len(head) + len(data) + DIGEST_LENGTH,
-            HeadClaim.of(head)), **values)
-        claim = signed.claim(key)
+        claim = replace(Claim.of(
+            'paris', int(self.rome.now()), NONCE % next(self.nonces), head),
+            **values).signed(key, receiver,
+                             len(head) + len(data) + DIGEST_LENGTH)
         end = trailer(key, claim.mac, sha256(data).hexdigest())
         return Request.blank(PATH, method='POST', body=head + data + end,
-                             headers={HEADER: str(claim),
-                                      HEAD_HEADER: str(signed.head)})
+                             headers={HEADER: str(claim)})
 
     def send(self, req):
         self.assertTrue(self.rome.receiver.handles(req))

@@ -358,7 +358,7 @@ class Site:
         app = SimpleNamespace(container_ring=self.ring,
                               conn_timeout=PATIENCE, node_timeout=PATIENCE)
         rows = Rows(app, self.logger, ACCOUNT, container)
-        return STRATEGIES[self.mode](rows, self.clock, self.name, SITES,
+        return STRATEGIES[self.mode](rows, self.clock, self.name,
                                      self.now)
 
     # A client

@@ -40,7 +40,7 @@ class ModelSite:
         self.time = NOW + skew / 100
         self.strategy = kind(
             MemoryRows(), SiteClock(SITES.index(name), 60, self.nonce), name,
-            SITES, now=lambda: self.time)
+            now=lambda: self.time)
         self.nonces = 0
         #: each Entry that it made, purges too
         self.made = []
@@ -176,7 +176,7 @@ class Lossy:
         self.time = NOW
         nonces = iter(range(1, 10 ** 6))
         self.strategy = kind(self.rows, SiteClock(0, 60, lambda: next(
-            nonces)), SITES[0], SITES, now=self.now)
+            nonces)), SITES[0], now=self.now)
 
     def now(self):
         self.time += 0.001

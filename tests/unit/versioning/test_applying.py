@@ -9,7 +9,7 @@ from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page
 from swift_lightsync.versioning.core.verb import Request as Asked
 from swift_lightsync.versioning.core.version import Vector, Version
-from tests.unit.versioning.fakes import NOW
+from tests.unit.versioning.fakes import NOW, SITES
 from tests.unit.versioning.strategy_case import (
     StrategyCase,
     ids,
@@ -120,7 +120,7 @@ class TestApply(StrategyCase):
         for order in (0, 1):
             entries = [Entry('o%d' % order, Version.after(
                 (), Stamp(ticks, (255 - rank << 32) + 7), site), 1, site)
-                for rank, site in enumerate(self.strategy.sites)]
+                for rank, site in enumerate(SITES)]
             for entry in entries[::-1] if order else entries:
                 self.strategy.apply(entry)
             self.assertEqual(entries[0],

@@ -102,10 +102,10 @@ class TestTexts(unittest.TestCase):
     def test_a_claim_has_one_text(self):
         for seconds in ('007', '00'):
             with self.assertRaises(SignatureError):
-                Claim.parse('hmac-sha256 paris %s %s %s' % (
-                    seconds, '0' * 32, 'a' * 64))
-        self.assertEqual(0, Claim.parse('hmac-sha256 paris 0 %s %s' % (
-            '0' * 32, 'a' * 64)).time)
+                Claim.parse('hmac-sha256 paris %s %s 0 %s %s' % (
+                    seconds, '0' * 32, 'a' * 64, 'a' * 64))
+        self.assertEqual(0, Claim.parse('hmac-sha256 paris 0 %s 0 %s %s' % (
+            '0' * 32, 'a' * 64, 'a' * 64)).time)
 
 
 class TestRows(unittest.TestCase):

@@ -95,7 +95,7 @@ class DataCase(RaceCase):
 
     def strategy_ahead(self, judge):
         return WriteRepair(
-            judge.rows, SiteClock(0, 60, lambda: 8), SITES[0], SITES,
+            judge.rows, SiteClock(0, 60, lambda: 8), SITES[0],
             now=lambda: judge.now() + self.ahead)
 
     def proxy(self, strategy):
@@ -195,7 +195,7 @@ class TestReplicasThatAreLost(DataCase):
 
     def strategy(self, rows, nonce=1, skew=0):
         return WriteRepair(rows, SiteClock(0, 60, lambda: nonce), SITES[0],
-                           SITES, now=lambda: NOW + skew)
+                           now=lambda: NOW + skew)
 
     def test_an_acknowledged_null_version_outlives_one_that_failed(self):
         for reads in ('names', 'history', 'latest'):

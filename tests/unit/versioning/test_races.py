@@ -41,7 +41,7 @@ class Race:
 
     def strategy(self, rows, nonce, skew):
         return WriteRepair(rows, SiteClock(0, 60, lambda: nonce), SITES[0],
-                           SITES, now=lambda: self.now() + skew)
+                           now=lambda: self.now() + skew)
 
     def now(self):
         self.time += 0.001

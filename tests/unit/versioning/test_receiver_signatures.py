@@ -15,7 +15,6 @@ from swift_lightsync.versioning.core.shipping import (
 )
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
-    HEAD_HEADER,
     HEADER,
     PATH,
     WINDOW,
@@ -77,7 +76,6 @@ class TestSignatures(ReceiverCase):
         self.assert_refused(self.request(receiver='oslo'), 403)
 
     def test_what_was_signed_for_another_path_or_verb_is_refused(self):
-        self.assert_refused(self.request(path=PATH + 'd'), 403)
         for name, value in (('method', 'PUT'), ('path_info', PATH + 'd')):
             req = self.request()
             setattr(req, name, value)
@@ -90,15 +88,13 @@ class TestSignatures(ReceiverCase):
                                 str(WINDOW))
 
     def test_headers_that_are_none_are_refused(self):
-        for name, value in ((HEADER, 'x'), (HEADER, ''), (HEADER, 'ü' * 99),
-                            (HEAD_HEADER, ''), (HEAD_HEADER, '-1'),
-                            (HEAD_HEADER, '9'), (HEAD_HEADER, '1e3 ' + HASH),
-                            (HEAD_HEADER, '٣ ' + HASH),
-                            (HEAD_HEADER, '%d %s' % (MAX_HEAD + 1, HASH)),
-                            (HEAD_HEADER, '9' * 30 + ' ' + HASH)):
+        for value in ('x', '', 'ü' * 99):
             req = self.request()
-            req.headers[name] = value
+            req.headers[HEADER] = value
             self.assert_refused(req, 403)
+        for length in ('', '-1', '9', '1e3', '٣', MAX_HEAD + 1, '9' * 30):
+            self.assert_refused(self.request(length=length), 403)
+        self.assert_refused(self.request(digest=HASH), 403)
 
     def test_of_what_is_not_signed_nothing_is_read(self):
         for req in (self.request(key=b'x' * 32), self.request(time=0),

@@ -32,11 +32,12 @@ class Helper:
 class TestInfos(unittest.TestCase):
 
     def setUp(self):
-        self.helper, self.infos = Helper(), Infos()
+        self.helper = Helper()
+        self.infos = Infos(self.helper)
 
     def open(self):
         """Each is another request."""
-        return self.infos.open(self.helper, {}, *PLACE)
+        return self.infos.open({}, *PLACE)
 
     def test_what_is_there_is_asked_for_once(self):
         for _ in range(3):
@@ -53,10 +54,10 @@ class TestInfos(unittest.TestCase):
 
     def test_what_was_forgotten_is_asked_for(self):
         env = {}
-        self.infos.open(self.helper, env, *PLACE)
+        self.infos.open(env, *PLACE)
         self.infos.forget(env, *PLACE)
         self.helper.exists = False
-        self.assertFalse(self.infos.open(self.helper, env, *PLACE).exists)
+        self.assertFalse(self.infos.open(env, *PLACE).exists)
 
     def test_it_is_forgotten_after_a_while_however_often_it_is_used(self):
         now = [0.0]
@@ -70,11 +71,11 @@ class TestInfos(unittest.TestCase):
 
     def test_only_so_many_are_remembered(self):
         with mock.patch.object(shared, 'MOST', 2):
+            infos = Infos(SimpleNamespace(
+                open=lambda env, account, container, create: (
+                    env['swift.infocache'].update({
+                        get_cache_key(account, container): {}}) or
+                    SimpleNamespace(exists=True))))
             for number in range(5):
-                name = 'c%d' % number
-                self.infos.open(SimpleNamespace(
-                    open=lambda env, account, container, create: (
-                        env['swift.infocache'].update({
-                            get_cache_key(account, container): {}}) or
-                        SimpleNamespace(exists=True))), {}, 'a', name)
-        self.assertEqual(2, len(self.infos._known))
+                infos.open({}, 'a', 'c%d' % number)
+        self.assertEqual(2, len(infos._known))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""swift_lightsync/versioning/sites/sites_conf.py: what the file may say."""
+"""swift_lightsync/versioning/sites/options.py: what the file may say."""
 
 import os
 import tempfile
@@ -7,12 +7,10 @@ import unittest
 
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.versioning.sites.options import (
-    PropagatorOptions,
-    SiteOptions,
-)
-from swift_lightsync.versioning.sites.sites_conf import (
     Endpoint,
     Peer,
+    PropagatorOptions,
+    SiteOptions,
     load,
     parse,
 )

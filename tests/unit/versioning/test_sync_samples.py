@@ -14,9 +14,9 @@ from swift_lightsync.versioning.sites.local_data import make_client
 from swift_lightsync.versioning.sites.options import (
     PropagatorOptions,
     SiteOptions,
+    load,
 )
 from swift_lightsync.versioning.sites.propagator import SECTION
-from swift_lightsync.versioning.sites.sites_conf import load
 from tests.unit.sync.fixtures import SwiftTestCase, node
 from tests.unit.test_conf_sample import ETC, SET, SHOWN, sample
 

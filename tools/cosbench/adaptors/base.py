@@ -63,6 +63,12 @@ class Auth:
     #: Not None: works with an equal key use each other's credentials.
     cache_key: Any = None
 
+    def __init__(self, config=None):
+        """Have no settings.
+
+        :param config: see ``from_config``
+        """
+
     @classmethod
     def from_config(cls, config):
         """Make an auth from the config of its element.
@@ -71,7 +77,7 @@ class Auth:
         :returns: an ``Auth``
         :raises ConfigError: if a key is missing or has a wrong value
         """
-        raise NotImplementedError
+        return cls(config)
 
     async def login(self):
         """Log in, once.
@@ -92,6 +98,12 @@ class Storage:
     #: What workers ask in turn; None: this one only.
     endpoints: tuple['Storage', ...] | None = None
 
+    def __init__(self, config=None, auth=None):
+        """Have no settings.
+
+        :param config, auth: see ``from_config``
+        """
+
     @classmethod
     def from_config(cls, config, auth):
         """Make a storage from the config of its element.
@@ -101,7 +113,7 @@ class Storage:
         :returns: a ``Storage``
         :raises ConfigError: if a key is missing or has a wrong value
         """
-        raise NotImplementedError
+        return cls(config, auth)
 
     async def open(self):
         """Log in. Called once, before all operations.

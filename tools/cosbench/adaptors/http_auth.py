@@ -47,10 +47,6 @@ class HttpAuth(Auth):
         if config.flag('caching', False):
             self.cache_key = (type(self), config)
 
-    @classmethod
-    def from_config(cls, config):
-        return cls(config)
-
     async def ask(self, method, target, headers, payload=None):
         """Send one request to the server.
 

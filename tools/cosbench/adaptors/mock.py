@@ -31,10 +31,6 @@ class MockAuth(Auth):
         self._delay = config.integer('delay', 0, most=MAX_DELAY) / 1000
         self.retry = config.integer('retry', 0)
 
-    @classmethod
-    def from_config(cls, config):
-        return cls(config)
-
     async def login(self):
         await asyncio.sleep(self._delay)
         return Credentials(self._token)
@@ -54,10 +50,6 @@ class MockStorage(Storage):
         self._errors = config.fraction('errors', 0.0)
         self._random = random.Random(config.integer('seed', 0))
         self._auth = auth
-
-    @classmethod
-    def from_config(cls, config, auth):
-        return cls(config, auth)
 
     async def open(self):
         await self._auth.login()

@@ -17,10 +17,6 @@ class NoneAuth(Auth):
 
     renewable = False
 
-    @classmethod
-    def from_config(cls, config):
-        return cls()
-
     async def login(self):
         return Credentials()
 
@@ -38,20 +34,12 @@ class TokenAuth(Auth):
         self._credentials = Credentials(
             one_line(config, 'token'), str(url) if url else None)
 
-    @classmethod
-    def from_config(cls, config):
-        return cls(config)
-
     async def login(self):
         return self._credentials
 
 
 class NoneStorage(Storage):
     """``none``: every operation succeeds at once, and moves nothing."""
-
-    @classmethod
-    def from_config(cls, config, auth):
-        return cls()
 
     async def _nothing(self, *args, **options):
         return Transfer(clock(), 0)

@@ -14,10 +14,11 @@ import re
 from urllib.parse import quote
 
 from cosbench.adaptors import s3_multipart
-from cosbench.adaptors.base import WHOLE, OperationError, Storage, Transfer
+from cosbench.adaptors.base import WHOLE, OperationError, Transfer
 from cosbench.adaptors.core import s3_bodies, sigv4
 from cosbench.adaptors.http1 import Url, parse_url
 from cosbench.adaptors.http_auth import Payload
+from cosbench.adaptors.http_storage import HttpStorage, done, received
 from cosbench.adaptors.parts import Answer
 from cosbench.adaptors.s3_signing import Signing
 from cosbench.adaptors.settings import Connector, one_line
@@ -50,15 +51,20 @@ class _Known:
         return iter(self._body)
 
 
-class S3Storage(Storage):
+class S3Storage(HttpStorage):
     """Moves objects by S3.
 
     :param config: accesskey, secretkey, sessiontoken; endpoint, region;
         timeout, milliseconds; path_style_access; payload_signing;
         proxyhost, proxyport; what ``Connector`` takes
+    :param auth: is not asked: the keys are in the config
     """
 
-    def __init__(self, config):
+    VERSION, PART = 'versionId', 'partNumber'
+    versions_of = staticmethod(s3_bodies.versions_of)
+
+    def __init__(self, config, auth=None):
+        super().__init__()
         self._url = config.parsed(
             'endpoint', parse_url, parse_url('endpoint', ENDPOINT))
         self._connector = Connector(
@@ -72,21 +78,8 @@ class S3Storage(Storage):
             config.flag('payload_signing', False))
         self._in_path = config.flag('path_style_access', False) or \
             _is_address(self._url.host)
-        self._clients = {}
         #: Of so many containers, what ``_place`` returns.
         self._places = {}
-
-    @classmethod
-    def from_config(cls, config, auth):
-        return cls(config)
-
-    @property
-    def resent(self):  # type: ignore[override]
-        return sum(client.resent for client in self._clients.values())
-
-    async def close(self):
-        for client in self._clients.values():
-            await client.close()
 
     def _place(self, container):
         """Return the client of a bucket, and its path with a slash."""
@@ -121,16 +114,8 @@ class S3Storage(Storage):
         return await client.request(
             method.encode(), target.encode('ascii'), signed, body, sink)
 
-    async def request(self, method, container, name='', query=(), body=None,
-                      sink=None, headers=(), absent=False):
-        """Send a request for a bucket or an object of it.
-
-        :param method: a text
-        :param query: (name, value) texts
-        :param headers: (name in lower case, value) pairs
-        :param absent: whether 404 is a success, too
-        :returns: the ``Response``, a success; the rest as of ``Client``
-        """
+    async def request(self, method, container, name='', query=(), headers=(),
+                      body=None, sink=None, absent=False):
         response = await self._request(method, container, name, query, body,
                                        sink, headers)
         if not absent or response.status != 404:
@@ -146,17 +131,7 @@ class S3Storage(Storage):
         if response.status != 409 or not any(
                 code in response.excerpt for code in _EXISTS):
             _check(response, 'PUT', name)
-        return Transfer(response.first_byte, 0)
-
-    async def delete_container(self, name):
-        response = await self.request('DELETE', name, absent=True)
-        return Transfer(response.first_byte, 0)
-
-    async def delete(self, container, name, want=WHOLE):
-        response = await self.request(
-            'DELETE', container, name, _query(want), headers=want.headers,
-            absent=True)
-        return Transfer(response.first_byte, 0)
+        return done(response)
 
     async def put(self, container, name, body, want=WHOLE):
         response = await self._request(
@@ -166,23 +141,11 @@ class S3Storage(Storage):
         return Transfer(response.first_byte, body.size)
 
     async def get(self, container, name, sink=None, want=WHOLE):
-        if want is WHOLE:
-            response = await self._request('GET', container, name, (), None,
-                                           sink)
-        else:
-            response = await self._request(
-                'GET', container, name, _query(want), None, sink,
-                _headers(want))
+        if want is not WHOLE:
+            return await self.get_wanted(container, name, sink, want)
+        response = await self._request('GET', container, name, (), None, sink)
         _check(response, 'GET', container, name)
-        if (want.span or want.part) and response.status != 206:
-            raise OperationError('partial', '%s/%s: all of it was sent'
-                                 % (container, name))
         return Transfer(response.first_byte, response.size)
-
-    async def head(self, container, name, want=WHOLE):
-        response = await self.request('HEAD', container, name, _query(want),
-                                      headers=_headers(want))
-        return Transfer(response.first_byte, 0)
 
     async def post(self, container, name, want):
         """Copy the object to itself: S3 has no other way."""
@@ -193,34 +156,15 @@ class S3Storage(Storage):
                     container, quote(name, safe='/-_.~'))),
                 ('x-amz-metadata-directive', 'REPLACE')])
         s3_bodies.check_no_error(answer.data)
-        return Transfer(response.first_byte, 0)
-
-    async def length(self, container, name):
-        response = await self.request('HEAD', container, name, absent=True)
-        if response.status == 404:
-            return None
-        return int(response.headers.get(b'content-length', b'0'))
-
-    async def versions(self, container, name):
-        answer = Answer()
-        await self.request('GET', container, query=[
-            ('versions', ''), ('prefix', name)], sink=answer)
-        return s3_bodies.versions_of(answer.data, name)
-
-    async def list_versions(self, container, name=None):
-        query = [('versions', '')]
-        if name:
-            query.append(('prefix', name))
-        response = await self.request('GET', container, query=query)
-        return Transfer(response.first_byte, response.size)
+        return done(response)
 
     async def bulk_delete(self, container, names):
         answer, data = Answer(), s3_bodies.names_to_delete(names)
         response = await self.request(
-            'POST', container, '', [('delete', '')], Payload(data), answer,
-            [('content-md5', s3_bodies.digest(data))])
+            'POST', container, '', [('delete', '')],
+            [('content-md5', s3_bodies.digest(data))], Payload(data), answer)
         s3_bodies.check_no_error(answer.data)
-        return Transfer(response.first_byte, 0)
+        return done(response)
 
     async def upload(self, container, name, bodies, parts, note, want=WHOLE):
         return await s3_multipart.upload(self, container, name, bodies,
@@ -234,22 +178,7 @@ class S3Storage(Storage):
         query = [('list-type', '2')] if container else []
         if name:
             query.append(('prefix', name))
-        response = await self.request('GET', container, query=query)
-        return Transfer(response.first_byte, response.size)
-
-
-def _query(want):
-    """Return what of a ``Want`` stands in the query."""
-    if want.version is not None:
-        return [('versionId', want.version)]
-    return [] if want.part is None else [('partNumber', str(want.part))]
-
-
-def _headers(want):
-    """Return what of a ``Want`` stands in headers, in a request to read."""
-    if want.span is None:
-        return want.headers
-    return (*want.headers, ('range', 'bytes=%d-%d' % want.span))
+        return received(await self.request('GET', container, '', query))
 
 
 def _check(response, method, *names):

@@ -24,7 +24,7 @@ async def upload(storage, container, name, bodies, parts, note, headers):
     async def put(number, body):
         response = await storage.request(
             'PUT', container, name, [('partNumber', str(number)),
-                                     ('uploadId', upload_id)], body)
+                                     ('uploadId', upload_id)], body=body)
         etag = response.headers.get(b'etag')
         if etag is None:
             raise OperationError('protocol', 'a part without an ETag')
@@ -34,7 +34,7 @@ async def upload(storage, container, name, bodies, parts, note, headers):
         etags = await put_all(bodies, parts.parallel, put, note)
         answer = Answer()
         response = await storage.request(
-            'POST', container, name, [('uploadId', upload_id)],
+            'POST', container, name, [('uploadId', upload_id)], (),
             Payload(s3_bodies.completion(etags)), answer)
         # A completion that fails late has said 200 before.
         s3_bodies.check_no_error(answer.data)

@@ -13,15 +13,6 @@ from cosbench.workload.config import REQUIRED
 MAX_TIMEOUT = 24 * 3600 * 1000
 
 
-def timeout(config, default):
-    """Return the time-out that a config asks for.
-
-    :param default: milliseconds
-    :returns: seconds; 0: no limit
-    """
-    return config.integer('timeout', default, most=MAX_TIMEOUT) / 1000
-
-
 def one_line(config, key, default=REQUIRED):
     """Return the value of a key that must be one line.
 
@@ -44,12 +35,13 @@ class Connector:
     """
 
     def __init__(self, config, default, via=None):
-        self._timeout = timeout(config, default)
+        #: Seconds; 0: no limit.
+        self._timeout = config.integer(
+            'timeout', default, most=MAX_TIMEOUT) / 1000
         self._via = via
         # Read now: a wrong one is found before anything runs.
-        self._context = trust(
-            'https', config.text('cacert', None) or None,
-            not config.flag('no_verify_ssl', False))
+        self._context = trust(config.text('cacert', None) or None,
+                              not config.flag('no_verify_ssl', False))
 
     def client(self, url):
         """Return a ``Client`` for the server of the ``Url``."""

@@ -17,10 +17,11 @@ from typing import Any
 from urllib.parse import quote
 
 from cosbench.adaptors import swift_large
-from cosbench.adaptors.base import WHOLE, OperationError, Storage, Transfer
+from cosbench.adaptors.base import WHOLE, OperationError, Transfer
 from cosbench.adaptors.core import swift_bodies
 from cosbench.adaptors.http1 import header_lines, parse_url
 from cosbench.adaptors.http_auth import Payload
+from cosbench.adaptors.http_storage import HttpStorage, done, received
 from cosbench.adaptors.login import Login
 from cosbench.adaptors.parts import Answer
 from cosbench.adaptors.settings import Connector, one_line
@@ -53,19 +54,11 @@ def _object_lines(headers):
         b'' if _TYPE in dict(headers) else _OCTETS)
 
 
-def _query(want):
-    """Return what of a ``Want`` stands in the query."""
-    if want.version is not None:
-        return '?version-id=' + quote(want.version, safe='')
-    return '' if want.part is None else '?part-number=%d' % want.part
-
-
-def _lines(want):
-    """Return what of a ``Want`` stands in headers, in a request to read."""
-    headers = list(want.headers)
-    if want.span:
-        headers.append(('range', 'bytes=%d-%d' % want.span))
-    return header_lines(headers)
+def _query_text(pairs):
+    """Write a query, with its question mark; what has no value is a flag."""
+    return '?' + '&'.join(
+        '%s=%s' % (name, quote(value, safe='')) if value else name
+        for name, value in pairs) if pairs else ''
 
 
 class _Account:
@@ -83,7 +76,7 @@ class _Account:
         self.good = False
 
 
-class SwiftStorage(Storage):
+class SwiftStorage(HttpStorage):
     """Moves objects by the Object Storage API.
 
     :param config: timeout, milliseconds; token; storage_url; endpoint, which
@@ -92,7 +85,12 @@ class SwiftStorage(Storage):
     :param auth: an ``Auth``
     """
 
+    VERSION, PART = 'version-id', 'part-number'
+    LIST_VERSIONS = (('versions', ''), ('format', 'json'), ('limit', '1000'))
+    versions_of = staticmethod(swift_bodies.versions_of)
+
     def __init__(self, config, auth):
+        super().__init__()
         self._connector = Connector(config, TIMEOUT)
         self._token = one_line(config, 'token', '')
         self._url = config.parsed('storage_url', parse_url, None)
@@ -100,25 +98,12 @@ class SwiftStorage(Storage):
         policy = one_line(config, 'policy', '')
         self._policy = {'x-storage-policy': policy} if policy else {}
         self._login = Login(auth)
-        self._clients = {}
         #: From ``open`` on.
         self._account: Any = None
-
-    @classmethod
-    def from_config(cls, config, auth):
-        return cls(config, auth)
 
     async def open(self):
         self._use(await self._login.credentials())
         self._account.good = self._login.reused
-
-    @property
-    def resent(self):  # type: ignore[override]
-        return sum(client.resent for client in self._clients.values())
-
-    async def close(self):
-        for client in self._clients.values():
-            await client.close()
 
     def _use(self, credentials):
         try:
@@ -174,30 +159,16 @@ class SwiftStorage(Storage):
             response.said(),
             response.headers.get(b'x-trans-id', b'-').decode('latin1')))
 
-    async def request(self, method, container, name=None, query='',
-                      headers=b'', body=None, sink=None, absent=False):
-        """Send a request for a container or an object of it.
-
-        :param name: of the object; None: for the container
-        :param query: quoted, with its question mark
-        :param headers: of ``header_lines``
-        :returns: the ``Response``, a success; the rest as of ``Client``
-        """
-        path = _container(container) if name is None else _path(
-            container, name)
-        return await self._request(method, path + query.encode('ascii'),
-                                   headers, body, sink, absent)
+    async def request(self, method, container, name='', query=(), headers=(),
+                      body=None, sink=None, absent=False):
+        path = _path(container, name) if name else _container(container)
+        return await self._request(
+            method.encode(), path + _query_text(query).encode('ascii'),
+            header_lines(headers), body, sink, absent)
 
     async def create_container(self, name, headers=()):
-        response = await self._request(
-            b'PUT', _container(name),
-            header_lines({**self._policy, **dict(headers)}.items()))
-        return Transfer(response.first_byte, 0)
-
-    async def delete_container(self, name):
-        response = await self._request(
-            b'DELETE', _container(name), absent=True)
-        return Transfer(response.first_byte, 0)
+        return done(await self.request('PUT', name, headers={
+            **self._policy, **dict(headers)}.items()))
 
     async def put(self, container, name, body, want=WHOLE):
         response = await self._request(
@@ -206,53 +177,15 @@ class SwiftStorage(Storage):
         return Transfer(response.first_byte, body.size)
 
     async def get(self, container, name, sink=None, want=WHOLE):
-        if want is WHOLE:
-            response = await self._request(
-                b'GET', _path(container, name), b'', None, sink)
-        else:
-            response = await self.request(
-                b'GET', container, name, _query(want), _lines(want),
-                sink=sink)
-            if (want.span or want.part) and response.status != 206:
-                raise OperationError('partial', '%s/%s: all of it was sent'
-                                     % (container, name))
+        if want is not WHOLE:
+            return await self.get_wanted(container, name, sink, want)
+        response = await self._request(
+            b'GET', _path(container, name), b'', None, sink)
         return Transfer(response.first_byte, response.size)
-
-    async def head(self, container, name, want=WHOLE):
-        response = await self.request(
-            b'HEAD', container, name, _query(want), _lines(want))
-        return Transfer(response.first_byte, 0)
 
     async def post(self, container, name, want):
-        response = await self.request(
-            b'POST', container, name, headers=header_lines(want.headers))
-        return Transfer(response.first_byte, 0)
-
-    async def delete(self, container, name, want=WHOLE):
-        response = await self.request(
-            b'DELETE', container, name, _query(want),
-            header_lines(want.headers), absent=True)
-        return Transfer(response.first_byte, 0)
-
-    async def length(self, container, name):
-        response = await self.request(b'HEAD', container, name, absent=True)
-        if response.status == _NOT_FOUND:
-            return None
-        # The head of a response has had its length checked.
-        return int(response.headers.get(b'content-length', b'0'))
-
-    async def versions(self, container, name):
-        answer = Answer()
-        await self.request(
-            b'GET', container, None, '?versions&format=json&limit=1000&'
-            'prefix=' + quote(name, safe=''), sink=answer)
-        return swift_bodies.versions_of(answer.data or b'[]', name)
-
-    async def list_versions(self, container, name=None):
-        response = await self.request(
-            b'GET', container, None, '?versions' + (
-                '&prefix=' + quote(name, safe='') if name else ''))
-        return Transfer(response.first_byte, response.size)
+        return done(await self.request('POST', container, name,
+                                       headers=want.headers))
 
     async def bulk_delete(self, container, names):
         answer = Answer()
@@ -260,7 +193,7 @@ class SwiftStorage(Storage):
             b'POST', b'?bulk-delete', _BULK, Payload(
                 swift_bodies.names_to_delete(container, names)), answer)
         swift_bodies.check_deleted(answer.data, len(names))
-        return Transfer(response.first_byte, 0)
+        return done(response)
 
     async def upload(self, container, name, bodies, parts, note, want=WHOLE):
         return await swift_large.upload(self, container, name, bodies, parts,
@@ -275,4 +208,4 @@ class SwiftStorage(Storage):
         else:
             response = await self._request(
                 b'GET', _container(container) if container else b'')
-        return Transfer(response.first_byte, response.size)
+        return received(response)

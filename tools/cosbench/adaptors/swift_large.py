@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from cosbench.adaptors.base import OperationError, Transfer
 from cosbench.adaptors.core import swift_bodies
-from cosbench.adaptors.http1 import header_lines
 from cosbench.adaptors.http_auth import Payload
 from cosbench.adaptors.parts import Answer, put_all
 from cosbench.workload.requests import Large
@@ -32,25 +31,25 @@ async def upload(storage, container, name, bodies, parts, note, headers):
 
     async def put(number, body):
         response = await storage.request(
-            b'PUT', container, '%s%05d' % (prefix, number), body=body)
+            'PUT', container, '%s%05d' % (prefix, number), body=body)
         etag = response.headers.get(b'etag')
         if etag is None:
             raise OperationError('protocol', 'a segment without an ETag')
         return response.first_byte, etag.decode('latin1').strip('"')
 
     etags = await put_all(bodies, parts.parallel, put, note)
+    query: list[tuple[str, str]] = []
+    manifest = b''
     if parts.large is Large.DLO:
         headers = [*headers, ('x-object-manifest', '%s/%s' % (
             quote(container, safe=''), quote(prefix)))]
-        query, manifest = '', b''
     else:
-        query = '?multipart-manifest=put'
+        query = [('multipart-manifest', 'put')]
         manifest = swift_bodies.manifest(container, [
             ('%s%05d' % (prefix, number), etag, body.size)
             for number, (etag, body) in enumerate(zip(etags, bodies), 1)])
     response = await storage.request(
-        b'PUT', container, name, query, header_lines(headers),
-        Payload(manifest))
+        'PUT', container, name, query, headers, Payload(manifest))
     return Transfer(response.first_byte, sum(each.size for each in bodies))
 
 
@@ -60,15 +59,15 @@ async def delete_with_parts(storage, container, name):
     :param storage: a ``SwiftStorage``
     :returns: a ``Transfer``
     """
-    response = await storage.request(b'DELETE', container, name, absent=True)
-    prefix = quote('%s/parts/' % name, safe='')
+    response = await storage.request('DELETE', container, name, absent=True)
     while True:
         answer = Answer()
         await storage.request(
-            b'GET', container, None, '?format=json&limit=%d&prefix=%s' % (
-                _PAGE, prefix), sink=answer, absent=True)
+            'GET', container, '', [
+                ('format', 'json'), ('limit', str(_PAGE)),
+                ('prefix', '%s/parts/' % name)], sink=answer, absent=True)
         # Of a container that is not there nothing is kept.
-        names = swift_bodies.names_of(answer.data or b'[]')
+        names = swift_bodies.names_of(answer.data)
         if not names:
             return Transfer(response.first_byte, 0)
         await storage.bulk_delete(container, names)

@@ -10,31 +10,16 @@ import sys
 from cosbench.errors import ConfigError
 from cosbench.watch.core.targets import target
 from swift_lightsync.common.command import argument
+from swift_lightsync.common.options import integer
 
 #: Where controllers of COSBench listened.
 CONTROLLER_PORT = 19088
 
 
-def positive(text):
-    """Parse an integer of at least 1."""
-    if text.isascii() and text.isdigit() and 0 < int(text) < 2 ** 31:
-        return int(text)
-    raise argparse.ArgumentTypeError(
-        '%r: must be an integer of at least 1' % text)
-
-
-def port(text):
-    if text.isascii() and text.isdigit() and int(text) < 65536:
-        return int(text)
-    raise argparse.ArgumentTypeError(
-        '%r: must be an integer from 0 to 65535' % text)
-
-
-def seed(text):
-    if text.isascii() and text.isdigit() and int(text) < 2 ** 63:
-        return int(text)
-    raise argparse.ArgumentTypeError(
-        '%r: must be an integer from 0 to %d' % (text, 2 ** 63 - 1))
+#: Types of arguments.
+positive = argument(integer(1, 2 ** 31 - 1))
+port = argument(integer(0, 65535))
+seed = argument(integer(0, 2 ** 63 - 1))
 
 
 def percent(text):

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cosbench compare``: did the second run do better than the first?"""
 
-import json
-import sys
-
 from cosbench.errors import ConfigError
 from cosbench.reports import read_result
 from cosbench.reports.compare import compare
 from cosbench.reports.compare_views import as_json, as_page, as_text
+from swift_lightsync.common.command import json_text
 from swift_lightsync.common.records import RecordError
 
 
@@ -49,9 +47,6 @@ def main(args):
                           % len(args.runs))
     found = compare([_read(each) for each in first],
                     [_read(each) for each in second], args.confidence)
-    if args.json:
-        json.dump(as_json(found), sys.stdout, indent=2)
-        print()
-    else:
-        print(as_page(found) if args.html else as_text(found))
+    print(json_text(as_json(found)) if args.json else
+          as_page(found) if args.html else as_text(found))
     return 0

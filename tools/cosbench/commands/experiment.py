@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cosbench experiment``: several workloads, several times, compared."""
 
-import argparse
 import os
 import re
 import sys
@@ -27,7 +26,8 @@ from cosbench.experiment.core.judgement import Answer
 from cosbench.experiment.findings import Aims
 from cosbench.experiment.views import as_text
 from cosbench.measure.result import Result
-from swift_lightsync.common.command import Exit
+from swift_lightsync.common.command import Exit, argument
+from swift_lightsync.common.options import integer
 
 #: The exit status of an experiment that leaves a condition open.
 UNDECIDED = 3
@@ -71,19 +71,13 @@ def add(name, command):
         default=_DEFAULT.confidence, metavar='PERCENT',
         help='of the intervals; default: 95')
     command.add_argument(
-        '--warm-up', type=_count, default=1, metavar='N',
+        '--warm-up', type=argument(integer(0, MOST_ROUNDS - 1)),
+        default=1, metavar='N',
         help='rounds before those that count; default: %(default)s')
     common_arguments.local_run(command, archive=False)
     remote.controller(command, None, 'does the runs, with its drivers; '
                       'default: drivers of this host do')
     command.set_defaults(run=main)
-
-
-def _count(text):
-    if text.isascii() and text.isdigit() and int(text) < MOST_ROUNDS:
-        return int(text)
-    raise argparse.ArgumentTypeError(
-        '%r: must be an integer from 0 to %d' % (text, MOST_ROUNDS - 1))
 
 
 def main(args):
@@ -93,13 +87,9 @@ def main(args):
     if args.strict:
         for each in args.files:
             refuse_unknown_keys(file_bytes(_named(each)[1]))
-    try:
-        if args.controller is not None:
-            args.drivers = remote_runs.check(args)
-        book = Book(args.directory, _plan(args))
-    except remote.CallFailed as err:
-        print('cosbench: %s' % err, file=sys.stderr)
-        return int(Exit.NOT_WELL)
+    if args.controller is not None:
+        args.drivers = remote_runs.check(args)
+    book = Book(args.directory, _plan(args))
     try:
         book.recover()
         print('%s: %s; the seed is %d' % (
@@ -109,7 +99,7 @@ def main(args):
         run = _runner if args.controller is None else remote_runs.runner
         found = conduct(book, aims, run(args), lambda line: print(
             line, file=sys.stderr, flush=True))
-    except (RunFailed, DriverLost, remote.CallFailed) as err:
+    except (RunFailed, DriverLost) as err:
         print('cosbench: %s' % err, file=sys.stderr)
         return int(Exit.NOT_WELL)
     finally:

@@ -2,11 +2,9 @@
 """``cosbench ramp``: how much more does the storage do with more workers?"""
 
 import argparse
-import json
-import sys
 
 from cosbench.commands import common_arguments
-from cosbench.commands.run import run_one
+from cosbench.commands.run import run_fully
 from cosbench.controller.result_document import operations_of
 from cosbench.document.reader import file_bytes, parse, text
 from cosbench.driver.process import run as run_loop
@@ -15,6 +13,7 @@ from cosbench.measure.summary import Metrics
 from cosbench.reports.ramp import WORKERS, past_peak, ramps
 from cosbench.reports.ramp_views import as_json, as_text
 from cosbench.workload.stepping import stepped
+from swift_lightsync.common.command import add_json, json_text
 
 
 def add(name, command):
@@ -31,8 +30,7 @@ def add(name, command):
     command.add_argument(
         '--p95', type=float, metavar='MS', help='the 95%% response time '
         'that is accepted; default: any')
-    command.add_argument('--json', action='store_true',
-                         help='print the result as JSON')
+    add_json(command)
     common_arguments.local_run(command)
     command.set_defaults(run=main)
 
@@ -49,13 +47,10 @@ def main(args):
     """Run the command, and return its exit status."""
     root, names = stepped(parse(file_bytes(args.file)), args.workers,
                           args.stage)
-    document = run_loop(run_one(text(root).encode('utf8'), args,
-                                _Enough(names)))
+    document, _ = run_loop(run_fully(text(root).encode('utf8'), args,
+                                     _Enough(names)))
     found = ramps([Result.from_json(document, 'result')], args.p95)
-    if args.json:
-        json.dump(as_json(found), sys.stdout, indent=2)
-    else:
-        print(as_text(found))
+    print(json_text(as_json(found)) if args.json else as_text(found))
     return 0 if document['state'] == 'finished' else 1
 
 

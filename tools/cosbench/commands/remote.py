@@ -14,6 +14,7 @@ from cosbench.commands import common_arguments
 from cosbench.document.reader import file_bytes
 from cosbench.driver.secret import TOKEN, client_tls, secret
 from cosbench.errors import ConfigError
+from swift_lightsync.common.command import json_text
 
 TIMEOUT = 60.0
 #: What no field of a header has.
@@ -56,7 +57,7 @@ def controller(command, default, words):
                          "to check the controller's with, such as its own")
 
 
-class CallFailed(Exception):
+class CallFailed(OSError):
     """What the controller, or the way there, says against it."""
 
 
@@ -132,21 +133,8 @@ def _refusal(args, err):
         return 'the answer was %d %s' % (err.code, err.reason)
 
 
-def _shown(args, method, path, body=None):
-    try:
-        found = call(args, method, path, body)
-    except CallFailed as err:
-        print('cosbench: %s' % err, file=sys.stderr)
-        return None
-    return found
-
-
-def _printed(args, method, path, body=None):
-    found = _shown(args, method, path, body)
-    if found is None:
-        return 1
-    json.dump(found, sys.stdout, indent=2)
-    print()
+def _printed(args, method, path):
+    print(json_text(call(args, method, path)), end='')
     return 0
 
 
@@ -155,9 +143,7 @@ def submit(args):
     path = '/v1/workloads'
     if args.seed is not None:
         path += '?seed=%d' % args.seed
-    found = _shown(args, 'POST', path, file_bytes(args.file))
-    if found is None:
-        return 1
+    found = call(args, 'POST', path, file_bytes(args.file))
     for text in found['warnings']:
         print('warning: ' + text, file=sys.stderr)
     print('Accepted with ID: %s' % found['id'])
@@ -167,10 +153,8 @@ def submit(args):
 def info(args):
     if args.id is not None:
         return _printed(args, 'GET', _path(args))
-    found = _shown(args, 'GET', '/v1/workloads')
-    drivers = found and _shown(args, 'GET', '/v1/drivers')
-    if drivers is None:
-        return 1
+    found = call(args, 'GET', '/v1/workloads')
+    drivers = call(args, 'GET', '/v1/drivers')
     print('Drivers:')
     for each in drivers['drivers']:
         print('%s\t%s' % (each['name'], each['url']))

@@ -89,14 +89,6 @@ def _write(path, text):
         replace_file(os.path.realpath(path), text.encode(), is_durable=True)
 
 
-async def run_one(data, args, skip=None):
-    """As ``run_fully``.
-
-    :returns: the result document
-    """
-    return (await run_fully(data, args, skip))[0]
-
-
 async def run_fully(data, args, skip=None, begun=lambda run_id: None):
     """Run a document to its end, and say how it went.
 

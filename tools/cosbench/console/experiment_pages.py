@@ -9,7 +9,15 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from cosbench.console.frame import alert, field, form, frame, page
+from cosbench.console.frame import (
+    alert,
+    field,
+    form,
+    frame,
+    page,
+    see_other,
+    sent_text,
+)
 from cosbench.console.pages import badge
 from cosbench.console.submission import sent_document
 from cosbench.errors import ArchiveError, ConfigError
@@ -70,14 +78,14 @@ class ExperimentPages:
 
     async def _begin(self, request, session, fields):
         try:
-            name = _text(fields, 'name').strip()
+            name = sent_text(fields, 'name').strip()
             if not _NAME.fullmatch(name):
                 raise ConfigError.of('name', name, '1 to 40 letters, digits '
                                      'and . _ - that begin with a letter or '
                                      'digit')
-            numbers = {key: integer(key, _text(fields, key).strip(), *ends)
+            numbers = {key: integer(key, sent_text(fields, key).strip(), *ends)
                        for key, (_, _, *ends) in _NUMBERS.items()}
-            aims = Aims(tuple(map(parse, filter(str.strip, _text(
+            aims = Aims(tuple(map(parse, filter(str.strip, sent_text(
                 fields, 'conditions').splitlines()))), numbers['repeats'],
                 numbers['most'], numbers['precision'] / 100,
                 numbers['confidence'] / 100)
@@ -87,17 +95,17 @@ class ExperimentPages:
         except (ArchiveError, ConfigError, OSError) as err:
             return await self._list(request, session, fields, str(err))
         log.info('experiment %s is from %s', name, request.remote)
-        return _see(name)
+        return see_other(_path(name))
 
     async def _go_on(self, request, session, fields):
         name, found = await self._found(request)
         await self._hosted.begin(name, found.aims)
-        return _see(name)
+        return see_other(_path(name))
 
     async def _stop(self, request, session, fields):
         name, _ = await self._found(request)
         self._hosted.stop(name)
-        return _see(name)
+        return see_other(_path(name))
 
     async def _one(self, request, session):
         name, found = await self._found(request)
@@ -135,7 +143,8 @@ class ExperimentPages:
 
 def _form(session, sent):
     """Return the form of a new experiment; files are not sent back."""
-    fields = [field('name', 'Name', required=True, value=_text(sent, 'name'),
+    fields = [field('name', 'Name', required=True,
+                    value=sent_text(sent, 'name'),
                     pattern='[A-Za-z0-9][A-Za-z0-9_.\\-]{0,39}',
                     hint='Of its directory: letters, digits and . _ -')]
     for key, words in (('base', 'The base'),
@@ -148,15 +157,15 @@ def _form(session, sent):
                 hint=None if is_base else 'None: the base is only held '
                 'against conditions.'),
             field(key, words + ': or its text', 'textarea', rows='8',
-                  wrap='off', content=[Markup('\n'), _text(sent, key)],
+                  wrap='off', content=[Markup('\n'), sent_text(sent, key)],
                   spellcheck='false', autocapitalize='off')]
     fields += [
         field('conditions', 'It fails if', 'textarea', rows='3',
-              content=[Markup('\n'), _text(sent, 'conditions')],
+              content=[Markup('\n'), sent_text(sent, 'conditions')],
               hint="A condition a line, such as p99(read) > 1.02 * base or "
               "failures(read) > 0. It may have none.", spellcheck='false'),
         tag('div', *(field(key, words, inputmode='numeric', size='5',
-                           required=True, value=_text(sent, key) or value)
+                           required=True, value=sent_text(sent, key) or value)
                      for key, (words, value, *_) in _NUMBERS.items()),
             class_='line'),
         tag('div', tag('button', 'Begin the experiment', class_='main'),
@@ -172,8 +181,8 @@ def _configurations(fields):
                  if isinstance(each, web.FileField) and each.filename]
         found += [(os.path.splitext(os.path.basename(each.filename))[0],
                    each.file.read()) for each in files]
-        if not files and _text(fields, key).strip():
-            found.append((key, sent_document(_text(fields, key))))
+        if not files and sent_text(fields, key).strip():
+            found.append((key, sent_document(sent_text(fields, key))))
         if not found:
             raise ConfigError('the base is missing: choose a file, or write '
                               'its text')
@@ -189,12 +198,3 @@ def _button(session, name, action, words):
 
 def _path(name):
     return '%s/%s' % (HERE, quote(name, safe=''))
-
-
-def _see(name):
-    return web.Response(status=303, headers={'Location': _path(name)})
-
-
-def _text(fields, key):
-    found = fields.get(key, '')
-    return found if isinstance(found, str) else ''

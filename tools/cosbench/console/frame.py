@@ -84,3 +84,15 @@ def page(html, status=200):
     """Return the answer that is a page, which nothing keeps."""
     return web.Response(text=html, status=status, content_type='text/html',
                         headers={'Cache-Control': 'no-store'})
+
+
+def see_other(path):
+    """Return the answer that sends a browser to another page."""
+    return web.Response(status=303, headers={
+        'Location': path, 'Cache-Control': 'no-store'})
+
+
+def sent_text(fields, name):
+    """Return a text that a form has sent; a file, or nothing, is none."""
+    found = fields.get(name, '')
+    return found if isinstance(found, str) else ''

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from cosbench.console.frame import sent_text
 from cosbench.controller.api import BODY_TIMEOUT, authorized
 from cosbench.driver.signed_server import BROKEN
 from swift_lightsync.common.backoff import delay_after
@@ -70,7 +71,7 @@ class Gate:
         wait = self._lockout.wait(request.remote)
         if wait:
             raise Locked(wait)
-        if not authorized(self._token, 'Bearer ' + _text(fields, 'token')):
+        if not authorized(self._token, 'Bearer ' + sent_text(fields, 'token')):
             log.warning('a wrong token from %s', request.remote)
             self._lockout.failed(request.remote)
             return None
@@ -89,7 +90,7 @@ class Gate:
         :raises web.HTTPForbidden: if another site may have sent it
         """
         fields = await _fields(request)
-        if not session.vouches(_text(fields, 'csrf')):
+        if not session.vouches(sent_text(fields, 'csrf')):
             log.warning('a form without its token from %s', request.remote)
             raise web.HTTPForbidden(
                 reason='this form is out of date: load it again')
@@ -121,11 +122,6 @@ def let_in(request, response, key):
 def let_out(request, response):
     response.del_cookie(COOKIE, path='/', httponly=True, samesite='Strict',
                         secure=request.secure)
-
-
-def _text(fields, name):
-    found = fields.get(name, '')
-    return found if isinstance(found, str) else ''
 
 
 async def _fields(request):

@@ -10,6 +10,7 @@ from aiohttp import web
 from cosbench.console import assets, pages
 from cosbench.console.experiment_pages import ExperimentPages
 from cosbench.console.frame import page as _page
+from cosbench.console.frame import see_other
 from cosbench.console.gate import Gate, Locked, check_origin, let_in, let_out
 from cosbench.console.submission import Submission
 from cosbench.controller.api import Api
@@ -134,8 +135,7 @@ class Console:
         async def answer(request):
             session = self._gate.session(request)
             if session is None:
-                return web.Response(status=303, headers={
-                    'Location': '/login', 'Cache-Control': 'no-store'})
+                return see_other('/login')
             if request.method == 'GET':
                 return await handler(request, session)
             fields = await self._gate.form(request, session)
@@ -154,13 +154,13 @@ class Console:
             return response
         if key is None:
             return _page(pages.login('This is not the token.'), 403)
-        response = _see('/')
+        response = see_other('/')
         let_in(request, response, key)
         return response
 
     async def _logout(self, request, session, fields):
         self._gate.logout(request)
-        response = _see('/login')
+        response = see_other('/login')
         let_out(request, response)
         return response
 
@@ -198,7 +198,7 @@ class Console:
             try:
                 document = self._controller.submit(sent.data, sent.number())
                 log.info('%s is from %s', document['id'], request.remote)
-                return _see('/workloads/' + document['id'])
+                return see_other('/workloads/' + document['id'])
             except WorkloadError as err:
                 found, status = sent.refusal(err), 400
             except QueueFull as err:
@@ -214,7 +214,7 @@ class Console:
         run_id = self._headline(_id(request))['id']
         if not await self._controller.cancel(run_id):
             raise web.HTTPConflict(reason='%s has ended already' % run_id)
-        return _see('/workloads/' + run_id)
+        return see_other('/workloads/' + run_id)
 
     async def _report(self, request, session):
         found = await self._result(_id(request))
@@ -269,10 +269,6 @@ class Console:
 
 def _id(request):
     return request.match_info['id']
-
-
-def _see(path):
-    return web.Response(status=303, headers={'Location': path})
 
 
 def _for_people(handler, session_of=lambda request: None):

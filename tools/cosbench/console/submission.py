@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from aiohttp.web import FileField
 
 from cosbench import adaptors
+from cosbench.console.frame import sent_text
 from cosbench.console.pages import acceptance, refusal
 from cosbench.document.reader import decoded, portable, read
 from cosbench.document.validate import summary
@@ -39,14 +40,12 @@ class Submission:
 
         :param fields: of the form; an uploaded file goes before the text
         """
-        file, text = fields.get('file'), fields.get('xml', '')
-        name, data = PASTED, b''
+        file = fields.get('file')
         if isinstance(file, FileField) and file.filename:
             name, data = file.filename[-_LONGEST:], file.file.read()
-        elif isinstance(text, str):
-            data = sent_document(text)
-        seed = fields.get('seed', '')
-        return cls(name, data, seed.strip() if isinstance(seed, str) else '',
+        else:
+            name, data = PASTED, sent_document(sent_text(fields, 'xml'))
+        return cls(name, data, sent_text(fields, 'seed').strip(),
                    fields.get('do') == 'validate')
 
     @property

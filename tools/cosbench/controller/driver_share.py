@@ -37,12 +37,6 @@ class Health(Record):
 
 
 @dataclass(frozen=True)
-class _Used(Record):
-    operations: Count
-    volume: Count
-
-
-@dataclass(frozen=True)
 class _Report(Record):
     """A report of a mission: PROTOCOL.md, part 1."""
 
@@ -51,7 +45,7 @@ class _Report(Record):
     operations: Annotated[dict[Annotated[str, Length(200)], Tally],
                           Length(MAX_OPERATIONS)]
     timeline: Timeline
-    used: _Used
+    used: Progress
     aborted: Count
     late: Stragglers
     health: Health
@@ -212,8 +206,8 @@ class DriverShare:
             return
         self._measured.take(self.mission.id, report.operations,
                             report.timeline)
-        self.progress = Progress(report.used.operations, report.used.volume)
-        self.health, self.resent = report.health, report.resent
+        self.progress, self.health = report.used, report.health
+        self.resent = report.resent
         self.aborted, self.stragglers = report.aborted, report.late
         self.counted = report.counted or 0.0
         self.sequence = report.sequence

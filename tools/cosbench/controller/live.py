@@ -5,7 +5,7 @@ Of a run that goes on it is made of what is in memory; one that has ended is
 read from its archive once.
 """
 
-from collections import OrderedDict
+from functools import lru_cache
 
 from cosbench.controller.json_parts import array, dumps, extended
 from cosbench.controller.measured import Measured
@@ -92,8 +92,8 @@ class Ended:
 
     def __init__(self, archive):
         self._archive = archive
-        #: id -> (stamp of the archive, JSON), the latest last.
-        self._kept = OrderedDict()
+        self._kept = lru_cache(MOST_ENDED)(
+            lambda run_id, stamp: ended(*archive.read(run_id)))
 
     def text(self, run_id):
         """Return what is shown of a run that has ended.
@@ -101,11 +101,4 @@ class Ended:
         :returns: JSON
         :raises KeyError, ArchiveError:
         """
-        stamp = self._archive.stamp(run_id)
-        before, found = self._kept.pop(run_id, (None, None))
-        if before != stamp:
-            found = ended(*self._archive.read(run_id))
-        self._kept[run_id] = (stamp, found)
-        while len(self._kept) > MOST_ENDED:
-            self._kept.popitem(last=False)
-        return found
+        return self._kept(run_id, self._archive.stamp(run_id))

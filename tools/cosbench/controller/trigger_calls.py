@@ -127,7 +127,7 @@ async def greet(context, driver, status):
 def warn(context, workload):
     """Say which drivers will not run what a workload has."""
     if not workload.trigger and not any(
-            stage.trigger for stage in workload.workflow.stages):
+            stage.trigger for stage in workload.stages):
         return
     without = sorted(driver.address.name for driver in context.live
                      if driver.address.name not in context.triggering)

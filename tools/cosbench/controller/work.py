@@ -71,8 +71,7 @@ class WorkRun:
     async def run(self, barrier):
         """Until it has ended; ``state`` and ``reason`` say how.
 
-        :param barrier: has ``wait``, which returns when to start; called
-            once, or not at all if this fails before
+        :param barrier: the ``Barrier`` of its stage
         """
         try:
             for step in steps(self.work):
@@ -126,7 +125,7 @@ class WorkRun:
             self._context.seed, step=self._step, lease=self._context.lease)
         self._begun = None
         shares = await self._place(whole)
-        begin = await barrier.wait() if barrier is not None else None
+        begin = await barrier.wait(self) if barrier is not None else None
         if self._cancelled:
             await asyncio.gather(*(self._ended(each) for each in shares))
             return

@@ -60,37 +60,21 @@ class Barrier:
 
     def __init__(self, works):
         self._works = works
-        self._expected = len(works)
+        #: Those that have not come.
+        self._awaited = set(works)
         self._begin = asyncio.get_running_loop().create_future()
 
-    async def wait(self):
+    async def wait(self, work):
         """Wait for the others; return when to start, in monotonic seconds."""
-        self.pass_by()
+        self.pass_by(work)
         return await asyncio.shield(self._begin)
 
-    def pass_by(self):
-        """One work less to wait for."""
-        self._expected -= 1
-        if self._expected == 0 and not self._begin.done():
+    def pass_by(self, work):
+        """Wait no more for a work, which has come or has failed."""
+        self._awaited.discard(work)
+        if not self._awaited and not self._begin.done():
             self._begin.set_result(time.monotonic() + max(
-                work.lead for work in self._works))
-
-
-class _Turn:
-    """A work's one pass through the barrier, also if it fails before."""
-
-    def __init__(self, barrier):
-        self._barrier = barrier
-        self._passed = False
-
-    async def wait(self):
-        self._passed = True
-        return await self._barrier.wait()
-
-    def leave(self):
-        if not self._passed:
-            self._passed = True
-            self._barrier.pass_by()
+                each.lead for each in self._works))
 
 
 class StageRun:
@@ -143,7 +127,7 @@ class StageRun:
         async with trigger_calls.around(self._context, self.stage.trigger,
                                         's%d' % (self.index + 1)):
             barrier = Barrier(self.works)
-            await asyncio.gather(*(self._work(work, _Turn(barrier))
+            await asyncio.gather(*(self._work(work, barrier)
                                    for work in self.works))
         self.reason = '; '.join(
             '%s: %s' % (work.work.name, work.reason)
@@ -154,11 +138,11 @@ class StageRun:
         self.stopped = time.time()
         self.enter(self._verdict())
 
-    async def _work(self, work, turn):
+    async def _work(self, work, barrier):
         try:
-            await work.run(turn)
+            await work.run(barrier)
         finally:
-            turn.leave()
+            barrier.pass_by(work)
 
     async def _closure_delay(self):
         try:
@@ -197,7 +181,7 @@ class WorkloadRun:
         self.stopped: float | None = None
         self.history: list[Any] = []
         self.stages = [StageRun(stage, number, context) for number, stage
-                       in enumerate(workload.workflow.stages)]
+                       in enumerate(workload.stages)]
         #: Name of driver -> CPU seconds it had used when this began.
         self.cpu_before: dict[str, float] = {}
         #: ``Node`` objects: of the storage, as far as they are watched.

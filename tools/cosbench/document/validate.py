@@ -16,10 +16,10 @@ def summary(workload: Workload) -> dict[str, Any]:
     works = workload.works
     return {
         'name': workload.name,
-        'stages': len(workload.workflow.stages),
+        'stages': len(workload.stages),
         'works': len(works),
         'most_workers': max(
-            stage.workers for stage in workload.workflow.stages),
+            stage.workers for stage in workload.stages),
         'operations': dict(Counter(
             operation.type.value for work in works
             for operation in work.operations)),

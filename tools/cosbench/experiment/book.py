@@ -19,6 +19,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import (
     Annotated,
@@ -27,7 +28,8 @@ from typing import (
 )
 
 from cosbench import adaptors
-from cosbench.controller.run_store import Archive
+from cosbench.controller.run_store import RUN, Archive, run_directories
+from cosbench.controller.runfile import read_run
 from cosbench.document.reader import portable, read
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.experiment.core.figures import Run
@@ -49,7 +51,7 @@ MAX_PLAN = 128 << 20
 #: It has the documents, and the passwords in them.
 _PRIVATE, _PRIVATE_DIRECTORY = 0o600, 0o700
 #: The state of a run that counts.
-FINISHED = 'finished'
+_FINISHED = 'finished'
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,24 @@ def read_plan(directory: str) -> Plan:
         raise ConfigError(str(err)) from None
 
 
+def finished_runs(plan: Plan, archive: str) -> dict[tuple[int, str], Run]:
+    """Return the runs of an experiment that have finished, also while it runs.
+
+    :param archive: the path of that of its runs; there may be none
+    :returns: (round, configuration) -> its run
+    """
+    places, known = run_directories(archive), {}
+    for begun in plan.runs:
+        # One that cannot be read is run again, and stays for who wants to
+        # look; one that is not there has not begun to write.
+        with suppress(ArchiveError, KeyError):
+            _, result = read_run(os.path.join(places[begun.id], RUN),
+                                 begun.id)
+            if result.state == _FINISHED:
+                known[begun.round, begun.configuration] = Run.of(result)
+    return known
+
+
 def whole_rounds(plan: Plan, known: Mapping[tuple[int, str], Run]
                  ) -> dict[str, list[Run]]:
     """Return the runs of all whole rounds that count.
@@ -202,10 +222,9 @@ class Book:
             archive = Archive(self.archive)
             try:
                 archive.recover()
-                for each in self.plan.runs:
-                    self._take(archive, each)
             finally:
                 archive.close()
+            self._known = finished_runs(self.plan, self.archive)
 
     def begin(self, round_: int, name: str, run_id: str) -> None:
         """Note which run is about to begin, before it does."""
@@ -215,18 +234,8 @@ class Book:
 
     def end(self, round_: int, name: str, result: Result) -> None:
         """Take what a run has done, if it counts."""
-        if result.state == FINISHED:
+        if result.state == _FINISHED:
             self._known[round_, name] = Run.of(result)
-
-    def _take(self, archive: Archive, begun: Begun) -> None:
-        if begun.id not in archive.ids:
-            return
-        try:
-            _, result = archive.read(begun.id)
-        except ArchiveError:
-            # It is run again, and stays for who wants to look.
-            return
-        self.end(begun.round, begun.configuration, result)
 
     def run(self, round_: int, name: str) -> Run | None:
         """Return the finished run of a place, or None."""

@@ -5,19 +5,16 @@ import json
 import os
 from dataclasses import dataclass
 
-from cosbench.controller.run_store import RUN, run_directories
-from cosbench.controller.runfile import read_run
-from cosbench.errors import ArchiveError, ConfigError
+from cosbench.errors import ConfigError
 from cosbench.experiment.book import (
     ARCHIVE,
-    FINISHED,
     PLAN,
     RESULT,
+    finished_runs,
     read_plan,
     whole_rounds,
 )
 from cosbench.experiment.core.expression import parse
-from cosbench.experiment.core.figures import Run
 from cosbench.experiment.findings import Aims, Findings
 
 #: Bytes of a result.json that are read.
@@ -65,19 +62,7 @@ def findings(directory: str) -> Findings:
     :raises ConfigError: if it cannot be read
     """
     plan = read_plan(directory)
-    places = run_directories(os.path.join(directory, ARCHIVE))
-    known = {}
-    for begun in plan.runs:
-        if begun.id not in places:
-            continue
-        try:
-            _, result = read_run(os.path.join(places[begun.id], RUN),
-                                 begun.id)
-        except ArchiveError:
-            # It has not begun to write, or was killed.
-            continue
-        if result.state == FINISHED:
-            known[begun.round, begun.configuration] = Run.of(result)
+    known = finished_runs(plan, os.path.join(directory, ARCHIVE))
     return Findings(plan, _aims(directory), whole_rounds(plan, known))
 
 

@@ -10,15 +10,8 @@ from cosbench.experiment.core.judgement import Answer
 from cosbench.experiment.findings import Findings
 from cosbench.reports.compare_views import to_base, value, verdict
 from cosbench.reports.numbers import NOTHING, aligned, moment, short
-from cosbench.reports.page import (
-    contents,
-    figure,
-    heading,
-    page,
-    paragraph,
-    plots,
-    table,
-)
+from cosbench.reports.page import figure, page, paragraph, plots, table
+from cosbench.reports.page import sections as page_sections
 from swift_lightsync.common.svg import Axis, Series, line_plot
 from swift_lightsync.common.text import printable
 
@@ -148,7 +141,7 @@ def sections(found: Findings) -> list[str]:
     parts = [paragraph(each, 'bad' if each.startswith(marks) else '')
              for each in summary(found)]
     over = _over_rounds(found)
-    named = [(title, html) for title, html in (
+    return [each for each in parts if each] + page_sections((
         ('Summary', table(
             'The base, and how others compare to it',
             ('Configuration', 'Operation',
@@ -160,11 +153,7 @@ def sections(found: Findings) -> list[str]:
         ('All figures', table('Figures of each configuration', _COLUMNS,
                               list(_rows(found))) + paragraph(caveat(found))),
         ('Each run, by round', over and plots(over)),
-        ('Runs', _runs(found))) if html]
-    parts.append(contents([title for title, _ in named]))
-    for title, html in named:
-        parts += [heading(title), html]
-    return [each for each in parts if each]
+        ('Runs', _runs(found))))
 
 
 def _over_rounds(found: Findings) -> list[str]:

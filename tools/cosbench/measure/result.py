@@ -5,7 +5,7 @@ Immutable but for its tallies and timelines, which reports leave as they are.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Optional
+from typing import Annotated, Any, Literal, Optional
 
 from cosbench.measure.drivers import WorkDriver
 from cosbench.measure.limits import (
@@ -20,7 +20,7 @@ from cosbench.measure.nodes import NodeResult
 from cosbench.measure.summary import Metrics
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
-from swift_lightsync.common.records import Between, Length, Record
+from swift_lightsync.common.records import Between, Length, Parsed, Record
 
 VERSION = 1
 #: More than the longest workload can have.
@@ -35,9 +35,16 @@ _Signed = Annotated[float, Between(-1e15, 1e15)]
 #: A name with a number before it.
 _Id = Annotated[str, Length(MAX_ID + 20)]
 _State = Annotated[str, or_else('', Optional[Name])]
+
+
+def _listed(kind: Any, most: int) -> Parsed:
+    """Return how a list of at most so many is read; null: an empty one."""
+    return or_else((), Optional[Annotated[tuple[kind, ...], Length(most)]])
+
+
 #: (state, unix seconds), the oldest first.
-_History = Annotated[tuple[tuple[str, float], ...], or_else((), Optional[
-    Annotated[tuple[tuple[Name, _Time], ...], Length(_MAX_HISTORY)]])]
+_History = Annotated[tuple[tuple[str, float], ...],
+                     _listed(tuple[Name, _Time], _MAX_HISTORY)]
 
 
 @dataclass(frozen=True)
@@ -87,8 +94,8 @@ class WorkResult(Record):
     rate: Annotated[float, Between(0, 1000000000000.0)] | None = None
     #: Whether the histogram is reported.
     histogram: Annotated[bool, or_else(True, Optional[bool])] = True
-    drivers: Annotated[tuple[WorkDriver, ...], or_else((), Optional[
-        Annotated[tuple[WorkDriver, ...], Length(_MAX_DRIVERS)]])] = ()
+    drivers: Annotated[tuple[WorkDriver, ...],
+                       _listed(WorkDriver, _MAX_DRIVERS)] = ()
     state: _State = ''
     reason: Reason = ''
     timeline: Timeline | None = None
@@ -97,6 +104,11 @@ class WorkResult(Record):
         """Return the figures of an operation."""
         return Metrics.of(operation.tally, self.workers,
                           self.counted or self.runtime)
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether it measured what its document names."""
+        return self.type == 'normal'
 
     @property
     def driver_cpu(self) -> float | None:
@@ -162,11 +174,14 @@ class Result(Record):
     xml: Annotated[str, or_else('', Optional[
         Annotated[str, Length(2 * MAX_TEXT)]])] = ''
     seed: Annotated[int, Between(-2 ** 63, 2 ** 64)] | None = None
-    warnings: Annotated[tuple[str, ...], or_else((), Optional[
-        Annotated[tuple[Text, ...], Length(_MAX_WARNINGS)]])] = ()
+    warnings: Annotated[tuple[str, ...], _listed(Text, _MAX_WARNINGS)] = ()
     history: _History = ()
-    drivers: Annotated[tuple[Driver, ...], or_else((), Optional[
-        Annotated[tuple[Driver, ...], Length(_MAX_DRIVERS)]])] = ()
+    drivers: Annotated[tuple[Driver, ...], _listed(Driver, _MAX_DRIVERS)] = ()
     #: Of the storage, as far as they were watched.
-    nodes: Annotated[tuple[NodeResult, ...], or_else((), Optional[
-        Annotated[tuple[NodeResult, ...], Length(_MAX_DRIVERS)]])] = ()
+    nodes: Annotated[tuple[NodeResult, ...],
+                     _listed(NodeResult, _MAX_DRIVERS)] = ()
+
+    @property
+    def works(self) -> list[tuple[StageResult, WorkResult]]:
+        """The works of all stages, each with its stage."""
+        return [(stage, work) for stage in self.stages for work in stage.works]

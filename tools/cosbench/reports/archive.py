@@ -59,10 +59,11 @@ def write_archive(directory, document, zone=None):
     def put(name, text, mode=0o666):
         _replace(os.path.join(directory, name), text, mode)
 
-    put(_workload_name(result), _csv(tables.workload(result, zone)))
-    put(_histogram_name(result), _csv(tables.histogram(result)))
+    name = safe('%s-%s' % (result.id, result.name))
+    put(name + '.csv', _csv(tables.workload(result, zone)))
+    put(name + '-rt-histogram.csv', _csv(tables.histogram(result)))
     for stage in result.stages:
-        put(_stage_name(stage), _csv(tables.stage_series(stage, zone)))
+        put(safe(stage.id) + '.csv', _csv(tables.stage_series(stage, zone)))
     if result.xml:
         put(XML, result.xml, PRIVATE)
     put(RESULT, json.dumps(document, allow_nan=False), PRIVATE)
@@ -126,19 +127,3 @@ def safe(name):
     """Return the name, if it can be that of a file; else one near to it."""
     name = _UNSAFE.sub('_', name).lstrip('.') or '_'
     return name.encode('utf8', 'replace')[:_LONGEST].decode('utf8', 'ignore')
-
-
-def _directory(result):
-    return safe('%s-%s' % (result.id, result.name))
-
-
-def _workload_name(result):
-    return _directory(result) + '.csv'
-
-
-def _histogram_name(result):
-    return _directory(result) + '-rt-histogram.csv'
-
-
-def _stage_name(stage):
-    return safe(stage.id) + '.csv'

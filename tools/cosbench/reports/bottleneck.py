@@ -6,10 +6,11 @@ than its like holds them up. Figures are means over the run time: a part that
 is full for a moment limits nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import fmean, median
 
 from cosbench.measure.drivers import strains
+from cosbench.measure.nodes import NodePoint
 from cosbench.reports.numbers import short
 
 #: Percent of the time, or of what it can, from which on a part is full.
@@ -20,10 +21,7 @@ FULL = {'disk': 90.0, 'cpu': 90.0, 'core': 95.0, 'network': 85.0}
 SLOW_MS, SLOWER = 5.0, 3.0
 #: Updates that wait for container servers, more at the end than at the begin.
 BEHIND = 100
-_FIGURES = ('cpu', 'core', 'disk', 'wait', 'read', 'written', 'received',
-            'sent', 'network', 'pending', 'proxy_ms', 'container_ms',
-            'object_ms')
-#: Of ``NodeMeans``, what a slow one is called.
+#: Of ``NodePoint``, what a slow one is called.
 _LIKE = {'wait': 'an access of its disks',
          'container_ms': 'a request to its container servers',
          'object_ms': 'a request to its object servers',
@@ -31,27 +29,14 @@ _LIKE = {'wait': 'an access of its disks',
 
 
 @dataclass(frozen=True)
-class NodeMeans:
-    """A node over the run time of a work; see ``NodePoint``."""
+class NodeMeans(NodePoint):
+    """A node over the run time of a work: the mean of each figure."""
 
-    name: str
-    cpu: float | None
-    core: float | None
-    disk: float | None
-    wait: float | None
-    read: float | None
-    written: float | None
-    received: float | None
-    sent: float | None
-    network: float | None
-    pending: float | None
-    proxy_ms: float | None
-    container_ms: float | None
-    object_ms: float | None
+    name: str = ''
     #: Updates that wait, at the end more than at the begin.
-    grown: float
+    grown: float = 0.0
     #: The name of its busiest disk.
-    busiest: str
+    busiest: str = ''
 
 
 def node_means(work, nodes) -> list[NodeMeans]:
@@ -74,7 +59,8 @@ def node_means(work, nodes) -> list[NodeMeans]:
                        if each.pending is not None]
             found.append(NodeMeans(
                 name=node.name,
-                **{name: _mean(points, name) for name in _FIGURES},
+                **{each.name: _mean(points, each.name)
+                   for each in fields(NodePoint)},
                 grown=waiting[-1] - waiting[0] if waiting else 0.0,
                 busiest=max(node.disks, key=lambda each: each[1],
                             default=('', 0))[0]))

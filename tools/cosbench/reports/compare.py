@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cosbench.document.differences import Difference, differences
 from cosbench.errors import ConfigError
-from cosbench.experiment.core.figures import FIGURES, Run, common_operations
+from cosbench.experiment.core.figures import Run, common_operations
 from cosbench.experiment.core.table import Row, table
 from cosbench.measure.interval import Interval
 from cosbench.measure.result import OperationResult, Result, WorkResult
@@ -141,8 +141,3 @@ def _tells_when_due(work: WorkResult, operation: OperationResult) -> bool:
     tally = operation.tally
     return tally.intended.total == tally.response.total or any(
         each.is_late for each in _intervals(work, operation))
-
-
-def figure_words(row: Row) -> str:
-    """Return what a table calls the figure of a row."""
-    return FIGURES[row.figure].words

@@ -3,7 +3,7 @@
 
 from dataclasses import asdict
 
-from cosbench.reports.compare import figure_words
+from cosbench.experiment.core.figures import FIGURES
 from cosbench.reports.numbers import NOTHING, aligned, ratio, short
 from cosbench.reports.page import heading, page, paragraph, plots, table
 from cosbench.reports.run_plots import both
@@ -54,8 +54,8 @@ def to_base(row, nothing=NOTHING):
 def _rows(comparison):
     """(operation, figure, first, second, ratio, verdict), as text."""
     for base, row in zip(comparison.base, comparison.rows):
-        yield (row.operation, figure_words(row), value(base), value(row),
-               to_base(row), verdict(row))
+        yield (row.operation, FIGURES[row.figure].words, value(base),
+               value(row), to_base(row), verdict(row))
 
 
 def _columns(comparison):

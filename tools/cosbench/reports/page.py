@@ -118,6 +118,20 @@ def contents(titles):
         aria_label='Contents') if len(titles) > 1 else ''
 
 
+def sections(parts):
+    """Return a table of contents, then each part below its heading.
+
+    :param parts: (title, HTML) each; without HTML it is left out, without a
+        title it brings its own heading
+    :returns: HTML, as a list
+    """
+    parts = [(title, html) for title, html in parts if html]
+    found = [contents([title for title, _ in parts if title])]
+    for title, html in parts:
+        found += [heading(title) if title else '', html]
+    return [each for each in found if each]
+
+
 def paragraph(words, style=None):
     return tag('p', words, class_=style or None)
 

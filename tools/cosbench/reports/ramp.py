@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from cosbench.measure.drivers import BUSY_PERCENT
 from cosbench.measure.summary import Metrics
 from cosbench.reports.tables import label
-from cosbench.workload.model import WorkType
 
 #: 5, then 10, doubled up to 2560.
 WORKERS = (5,) + tuple(10 * 2 ** power for power in range(9))
@@ -20,7 +19,6 @@ WORKERS = (5,) + tuple(10 * 2 ** power for power in range(9))
 KNEE = 0.95
 #: Steps with fewer successes do not count.
 LEAST_SUCCESS = 0.99
-#: Percent; with more, a step says what the drivers can.
 
 
 @dataclass(frozen=True)
@@ -87,9 +85,8 @@ def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
     """
     found: dict[str, list[Step]] = {}
     for result in results:
-        works = [work for stage in result.stages for work in stage.works
-                 if work.type == WorkType.NORMAL.value
-                 and stage.started is not None]
+        works = [work for stage, work in result.works
+                 if work.is_normal and stage.started is not None]
         # A figure of the run is one of the work only if it is the only one.
         whole = max((driver.cpu_percent_p95 for driver in result.drivers
                      if driver.cpu_percent_p95 is not None),

@@ -8,18 +8,11 @@ on.
 from cosbench.reports import node_plots, run_plots
 from cosbench.reports.bottleneck import limits, node_means
 from cosbench.reports.numbers import moment, ratio, short, size
-from cosbench.reports.page import (
-    contents,
-    heading,
-    page,
-    paragraph,
-    plots,
-    table,
-)
+from cosbench.reports.page import page, paragraph, plots, table
+from cosbench.reports.page import sections as page_sections
 from cosbench.reports.ramp import ramps
 from cosbench.reports.ramp_views import section
 from cosbench.reports.tables import label, measured
-from cosbench.workload.model import WorkType
 
 _OPERATIONS = (
     'Stage', 'Operation', 'Workers', 'Successes', 'Failures', 'Success',
@@ -64,13 +57,9 @@ def sections(result, zone=None):
             parts.append(('', section(ramp)))
     parts += [('%s: %s' % (stage.id, work.name),
                list(_work(stage, work, result.nodes)))
-              for stage in result.stages for work in stage.works
-              if work.type == WorkType.NORMAL.value]
-    named = [(title, html) for title, pieces in parts
-             for html in [''.join(filter(None, pieces))] if html]
-    return [*_head(result), contents([title for title, _ in named if title]),
-            *(each for title, html in named
-              for each in (heading(title) if title else '', html) if each)]
+              for stage, work in result.works if work.is_normal]
+    return [*_head(result), *page_sections(
+        (title, ''.join(filter(None, pieces))) for title, pieces in parts)]
 
 
 def _head(result):
@@ -86,21 +75,20 @@ def _head(result):
 def _summary(result):
     """Return the few figures that most people look for."""
     rows, said = [], []
-    for stage in result.stages:
-        for work in stage.works:
-            if work.type != WorkType.NORMAL.value:
-                continue
-            said += ['%s, %s: %s' % (stage.id, work.name, each)
-                     for each in limits(work, result.nodes)]
-            for operation in work.operations:
-                found = work.metrics(operation)
-                times = found.intended
-                rows.append((
-                    '%s, %s, %s' % (stage.id, work.name, label(operation)),
-                    short(found.throughput), size(found.bandwidth),
-                    *(short(times and getattr(times, name))
-                      for name in ('p50', 'p99', 'p100')),
-                    found.failures))
+    for stage, work in result.works:
+        if not work.is_normal:
+            continue
+        said += ['%s, %s: %s' % (stage.id, work.name, each)
+                 for each in limits(work, result.nodes)]
+        for operation in work.operations:
+            found = work.metrics(operation)
+            times = found.intended
+            rows.append((
+                '%s, %s, %s' % (stage.id, work.name, label(operation)),
+                short(found.throughput), size(found.bandwidth),
+                *(short(times and getattr(times, name))
+                  for name in ('p50', 'p99', 'p100')),
+                found.failures))
     return table('Times count from when an operation was due', (
         'Operation', 'Operations/s', 'Bytes/s', 'p50 ms', 'p99 ms', 'max ms',
         'Failures'), rows) + ''.join(
@@ -124,32 +112,35 @@ def _stages(result, zone):
                   for stage in result.stages])
 
 
+def _measured(result):
+    return [(stage, *each) for stage in result.stages
+            for each in measured(stage)]
+
+
 def _operations(result):
     rows = []
-    for stage in result.stages:
-        for work, operation in measured(stage):
-            found = work.metrics(operation)
-            rows.append((
-                stage.id, label(operation), found.workers, found.op_count,
-                found.failures, ratio(found.success_ratio),
-                short(found.throughput), size(found.bandwidth),
-                size(found.byte_count), *map(short, (
-                    found.avg_res, found.avg_proc, found.p50, found.p90,
-                    found.p95, found.p99, found.p999, found.p100))))
+    for stage, work, operation in _measured(result):
+        found = work.metrics(operation)
+        rows.append((
+            stage.id, label(operation), found.workers, found.op_count,
+            found.failures, ratio(found.success_ratio),
+            short(found.throughput), size(found.bandwidth),
+            size(found.byte_count), *map(short, (
+                found.avg_res, found.avg_proc, found.p50, found.p90,
+                found.p95, found.p99, found.p999, found.p100))))
     return table('Operations: response times are of successes', _OPERATIONS,
                  rows)
 
 
 def _intended(result):
     rows = []
-    for stage in result.stages:
-        for work, operation in measured(stage):
-            found = work.metrics(operation).intended
-            if work.rate and found:
-                rows.append((stage.id, label(operation), short(work.rate),
-                             *map(short, (
-                                 found.average, found.p50, found.p95,
-                                 found.p99, found.p999, found.p100))))
+    for stage, work, operation in _measured(result):
+        found = work.metrics(operation).intended
+        if work.rate and found:
+            rows.append((stage.id, label(operation), short(work.rate),
+                         *map(short, (
+                             found.average, found.p50, found.p95,
+                             found.p99, found.p999, found.p100))))
     return table('From when each operation was due to its end', _INTENDED,
                  rows)
 
@@ -159,7 +150,7 @@ def _failures(result):
                               'One of them'), [
         (stage.id, label(operation), error, count,
          operation.tally.examples.get(error, '-'))
-        for stage in result.stages for _, operation in measured(stage)
+        for stage, _, operation in _measured(result)
         for error, count in sorted(operation.tally.failures.items())])
 
 
@@ -177,8 +168,7 @@ def _work_drivers(result):
         (stage.id, work.name, each.name, *map(short, (
             each.workers, each.cpu_percent_p95, each.loop_lag_ms_p99,
             each.resent)))
-        for stage in result.stages for work in stage.works
-        for each in work.drivers])
+        for stage, work in result.works for each in work.drivers])
 
 
 def _nodes(result):
@@ -188,7 +178,7 @@ def _nodes(result):
                 node.read, node.written, node.received, node.sent)),
          *map(short, (node.network, node.pending, node.proxy_ms,
                       node.container_ms, node.object_ms)))
-        for stage in result.stages for work in stage.works
+        for stage, work in result.works
         for node in node_means(work, result.nodes)])
 
 

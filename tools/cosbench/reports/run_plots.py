@@ -8,7 +8,6 @@ from cosbench.measure.histogram import Histogram
 from cosbench.reports.numbers import ratio, short
 from cosbench.reports.page import figure, table
 from cosbench.reports.tables import EVEN, bins, label
-from cosbench.workload.model import WorkType
 from swift_lightsync.common.scale import Scale
 from swift_lightsync.common.svg import Axis, Series, bar_plot, line_plot
 from swift_lightsync.common.svg_heat import heat_plot
@@ -251,11 +250,10 @@ def both(first, second):
 
 def _by_name(result):
     found: dict[str, Histogram] = {}
-    for stage in result.stages:
-        for work in stage.works:
-            for operation in work.operations:
-                if work.type == WorkType.NORMAL.value and work.histogram:
-                    found.setdefault('%s/%s/%s' % (
-                        stage.name, work.name, label(operation)),
-                        operation.tally.response)
+    for stage, work in result.works:
+        for operation in work.operations:
+            if work.is_normal and work.histogram:
+                found.setdefault('%s/%s/%s' % (
+                    stage.name, work.name, label(operation)),
+                    operation.tally.response)
     return found

@@ -244,7 +244,7 @@ def histogram(result):
     """
     found = [(stage, number, work, operation) for stage in result.stages
              for number, work in enumerate(stage.works, 1)
-             if work.type == WorkType.NORMAL.value and work.histogram
+             if work.is_normal and work.histogram
              for operation in work.operations]
     rows = [['ResTime']]
     for stage, index, work, operation in found:

@@ -63,13 +63,17 @@ def families(sources: Sources = Sources()) -> list[Family]:
             *(sources.timings.families() if sources.timings else ())]
 
 
-def _lines(*path: str) -> list[str]:
+def _read(*path: str) -> str:
     try:
         with open(os.path.join(*path), encoding='utf8',
                   errors='replace') as source:
-            return source.read().splitlines()
+            return source.read().rstrip()
     except OSError:
-        return []
+        return ''
+
+
+def _lines(*path: str) -> list[str]:
+    return _read(*path).splitlines()
 
 
 def _processors(proc: str) -> Family:
@@ -217,11 +221,3 @@ class ControlGroup:
                       'the group may use, in each mode.').add(
             used, cpu='all', mode='user').add(
                 passed - used, cpu='all', mode='idle')
-
-
-def _read(*path: str) -> str:
-    try:
-        with open(os.path.join(*path), encoding='ascii') as source:
-            return source.read().strip()
-    except OSError:
-        return ''

@@ -27,7 +27,6 @@ from cosbench.workload.model import (
     Division,
     Operation,
     Work,
-    Workflow,
     Workload,
     Workstage,
     WorkType,
@@ -101,21 +100,21 @@ class _Builder:
             return None
         children = self.findings.children(element)
         inherited = self.inheritance.handed_on(element, children, Inherited())
-        workflows = [self._workflow(child, inherited)
+        workflows = [self._stages(child, inherited)
                      for child in self._some(element, children, 'workflow')]
         return Workload(
             self._label(element),
             element.attributes.get('description', ''),
             self._value(element, 'trigger', _unless_blank(names.trigger)),
-            workflows[0] if workflows else Workflow(()))
+            workflows[0] if workflows else ())
 
-    def _workflow(self, element: Element,
-                  inherited: Inherited) -> Workflow:
+    def _stages(self, element: Element,
+                inherited: Inherited) -> tuple[Workstage, ...]:
         children = self.findings.children(element)
         inherited = self.inheritance.handed_on(element, children, inherited)
-        return Workflow(tuple(
+        return tuple(
             self._stage(child, inherited)
-            for child in self._some(element, children, 'workstage')))
+            for child in self._some(element, children, 'workstage'))
 
     def _stage(self, element: Element,
                inherited: Inherited) -> Workstage:

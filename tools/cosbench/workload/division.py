@@ -21,6 +21,16 @@ def part(size: int, parts: int, index: int) -> tuple[int, int]:
     return (base * index + min(index, extra), base + (index < extra))
 
 
+def portion(total: int, parts: int, first: int, count: int) -> int:
+    """Return how much some parts of a whole are together.
+
+    :param first: of these parts, from 0
+    :param count: how many they are
+    """
+    return sum(part(total, parts, index)[1]
+               for index in range(first, first + count))
+
+
 @dataclass(frozen=True)
 class Share:
     """One worker of several, under division."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A workload: what a document means, with all that it inherits spelt out.
 
-Workload -> workflow -> workstages, one after the other -> works, at the same
+Workload -> workstages, one after the other -> works, at the same
 time -> workers, which choose among the operations of their work by ratio
 (COSBench §4.3). Nothing here refers to XML; everything is immutable.
 """
@@ -234,23 +234,16 @@ class Workstage:
 
 
 @dataclass(frozen=True)
-class Workflow:
-    """Stages that run one after the other."""
-
-    stages: tuple[Workstage, ...]
-
-
-@dataclass(frozen=True)
 class Workload:
     """What a document asks for."""
 
     name: str
     description: str
     trigger: Trigger | None
-    workflow: Workflow
+    #: One after the other.
+    stages: tuple[Workstage, ...]
 
     @property
     def works(self) -> tuple[Work, ...]:
         """The works of all stages, in order."""
-        return tuple(work for stage in self.workflow.stages
-                     for work in stage.works)
+        return tuple(work for stage in self.stages for work in stage.works)

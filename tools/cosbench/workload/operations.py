@@ -52,7 +52,8 @@ def _read(config: Config) -> Fields:
 
 
 def _head(config: Config) -> Fields:
-    return {**_target(config), 'version': requests.version(config)}
+    return {**_target(config), 'version': config.choice(
+        'version', requests.Version, None)}
 
 
 def _post(config: Config) -> Fields:
@@ -70,7 +71,7 @@ def _delete(config: Config) -> Fields:
 def _bulk_delete(config: Config) -> Fields:
     return {'containers': names.containers(config),
             'objects': names.objects(config),
-            'batch': requests.batch(config)}
+            'batch': config.integer('batch', 100, 1, requests.MAX_BATCH)}
 
 
 def _content(config: Config) -> Fields:
@@ -102,7 +103,8 @@ def _write(config: Config) -> Fields:
 
 
 def _append(config: Config) -> Fields:
-    return {**_sized(config), 'limit': requests.limit(config)}
+    return {**_sized(config), 'limit': config.parsed(
+        'upTo', requests.one_size, None)}
 
 
 def _file_write(config: Config) -> Fields:

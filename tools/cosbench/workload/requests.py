@@ -60,7 +60,8 @@ class Piece:
     part: Selector | None = None
 
 
-def _one_size(key: str, text: str) -> int:
+def one_size(key: str, text: str) -> int:
+    """Parse a size that is always the same, in bytes."""
     sizes = parse_sizes(key, text)
     if not isinstance(sizes.selector, Constant) or not sizes.least:
         raise ConfigError.of(key, text, 'c(n) with n >= 1 and a unit')
@@ -73,7 +74,7 @@ def parts(config: Config, sizes: Sizes) -> Parts | None:
     :returns: in which parts; None: each in one request
     :raises ConfigError: if a key has a wrong value, or nothing to say
     """
-    size = config.parsed('partSize', _one_size, None)
+    size = config.parsed('partSize', one_size, None)
     if size is None:
         for key in ('large', 'parallel'):
             if key in config:
@@ -115,24 +116,3 @@ def piece(config: Config) -> Piece | None:
         raise ConfigError.of(asked[0], config[asked[0]],
                              'without hashCheck, which needs all of it')
     return Piece(**found) if asked else None
-
-
-def version(config: Config) -> Version | None:
-    """Return which version a config means.
-
-    :returns: a version; None: the object as it is
-    :raises ConfigError: if it is none
-    """
-    found: Version | None = config.choice('version', Version, None)
-    return found
-
-
-def batch(config: Config) -> int:
-    """Return how many objects a request deletes."""
-    return int(config.integer('batch', 100, 1, MAX_BATCH))
-
-
-def limit(config: Config) -> int | None:
-    """Return from which size on an append begins anew, in bytes."""
-    found: int | None = config.parsed('upTo', _one_size, None)
-    return found

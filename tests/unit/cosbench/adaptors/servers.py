@@ -9,12 +9,21 @@ from dataclasses import dataclass, field
 
 import uvloop
 
+from cosbench.adaptors import storage_of
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1 import Client, parse_url
+from cosbench.workload.config import Config
+from cosbench.workload.model import Auth, Storage
 
 LOOPS = (asyncio.new_event_loop, uvloop.new_event_loop)
 #: Seconds that no test takes.
 DEADLINE = 30
+
+
+def made(kind, text, auth='none', auth_text=''):
+    """:returns: the ``Storage`` of a type, of the texts of configs"""
+    return storage_of(Auth(auth, Config.parse(auth_text)),
+                      Storage(kind, Config.parse(text)))
 
 
 class LoopsCase(unittest.TestCase):

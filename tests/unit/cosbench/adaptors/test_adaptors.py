@@ -13,23 +13,17 @@ from cosbench.adaptors.content import Body, Checker
 from cosbench.adaptors.http1 import parse_url
 from cosbench.errors import ConfigError
 from cosbench.workload import inheritance
-from cosbench.workload.config import Config
-from cosbench.workload.model import Auth, Storage
 from tests.unit.cosbench.adaptors.servers import (
     LoopsCase,
     answer,
     listening,
+    made,
     read_head,
 )
 
 
 class Theirs(base.Storage):
     """Somebody else's adaptor."""
-
-
-def storage(kind, text, auth='none', auth_text=''):
-    return adaptors.storage_of(Auth(auth, Config.parse(auth_text)),
-                               Storage(kind, Config.parse(text)))
 
 
 class TestInstalled(LoopsCase):
@@ -91,7 +85,7 @@ class TestWithoutANetwork(LoopsCase):
         lambda s: s.list('c', 'o'))
 
     async def test_none_moves_nothing(self):
-        found = storage('none', '')
+        found = made('none', '')
         await found.open()
         for operate in self.OPERATIONS:
             before = clock()
@@ -101,7 +95,7 @@ class TestWithoutANetwork(LoopsCase):
         await found.close()
 
     async def test_mock_waits_and_has_objects_of_its_size(self):
-        found = storage('mock', 'size=5000;delay=20', 'mock', 'delay=30')
+        found = made('mock', 'size=5000;delay=20', 'mock', 'delay=30')
         before = clock()
         await found.open()
         self.assertGreaterEqual(clock() - before, 0.029)
@@ -119,7 +113,7 @@ class TestWithoutANetwork(LoopsCase):
             self):
         runs = []
         for _ in range(2):
-            found = storage('mock', 'delay=0;errors=0.25;seed=1')
+            found = made('mock', 'delay=0;errors=0.25;seed=1')
             results = await asyncio.gather(
                 *(found.get('c', 'o') for _ in range(400)),
                 return_exceptions=True)
@@ -135,7 +129,7 @@ class TestWithoutANetwork(LoopsCase):
         for text, words in (('size=-1', 'size='), ('delay=x', 'delay='),
                             ('errors=1.1', 'errors=')):
             with self.assertRaisesRegex(ConfigError, words):
-                storage('mock', text)
+                made('mock', text)
 
 
 class TestResent(LoopsCase):
@@ -151,7 +145,7 @@ class TestResent(LoopsCase):
                     ('swift', 'storage_url=http://127.0.0.1:%d/v1/AUTH_a'),
                     ('s3', 'endpoint=http://127.0.0.1:%d;accesskey=a;'
                      'secretkey=s')):
-                found = storage(kind, text % port)
+                found = made(kind, text % port)
                 await found.open()
                 # All but the first meet a connection that closes.
                 for number in range(4):
@@ -159,7 +153,7 @@ class TestResent(LoopsCase):
                     self.assertEqual(number, found.resent)
                 await found.close()
                 self.assertEqual(3, found.resent)
-        self.assertEqual(0, storage('none', '').resent)
+        self.assertEqual(0, made('none', '').resent)
 
 
 class TestUrl(LoopsCase):

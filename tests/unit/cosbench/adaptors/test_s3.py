@@ -3,6 +3,7 @@
 
 import hmac
 from contextlib import asynccontextmanager
+from functools import partial
 from hashlib import sha256
 from unittest import mock
 from urllib.parse import unquote
@@ -12,19 +13,21 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config as BotocoreConfig
 from botocore.credentials import Credentials
 
-from cosbench.adaptors import s3, storage_of
+from cosbench.adaptors import s3
 from cosbench.adaptors.content import Body
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.errors import ConfigError
-from cosbench.workload.config import Config
-from cosbench.workload.model import Auth, Storage
-from tests.unit.cosbench.adaptors.servers import LoopsCase, Recorder, answer
+from tests.unit.cosbench.adaptors.servers import (
+    LoopsCase,
+    Recorder,
+    answer,
+    made,
+)
 
 KEYS = 'accesskey=AK;secretkey=S=K;'
 
 
-def storage(text):
-    return storage_of(Auth(), Storage('s3', Config.parse(text)))
+storage = partial(made, 's3')
 
 
 def signed_by_botocore(request, secret='S=K', more=()):

@@ -3,20 +3,20 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from functools import partial
 
-from cosbench.adaptors import storage_of
 from cosbench.adaptors.base import clock
 from cosbench.adaptors.content import Body, Checker
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.errors import ConfigError
-from cosbench.workload.config import Config
-from cosbench.workload.model import Auth, Storage
-from tests.unit.cosbench.adaptors.servers import LoopsCase, Recorder, answer
+from tests.unit.cosbench.adaptors.servers import (
+    LoopsCase,
+    Recorder,
+    answer,
+    made,
+)
 
-
-def storage(text, auth='none', auth_text=''):
-    return storage_of(Auth(auth, Config.parse(auth_text)),
-                      Storage('swift', Config.parse(text)))
+storage = partial(made, 'swift')
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ from tests.unit.cosbench.processes import (
     KEY,
     Listener,
     ask,
+    ask_driver,
     cosbench,
     signed,
 )
@@ -45,9 +46,7 @@ class DriverCase(unittest.TestCase):
         self.driver = Listener(self, 'driver')
 
     def ask(self, method, target, found=None, **signing):
-        body = b'' if found is None else json.dumps(found).encode()
-        return ask(self.driver.url, method, target, body,
-                   signed(method, target, body, **signing))
+        return ask_driver(self.driver.url, method, target, found, **signing)
 
     def state(self, key='m1'):
         return self.ask('GET', '/v1/status')[1]['missions'].get(key)

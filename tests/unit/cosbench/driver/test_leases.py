@@ -5,7 +5,6 @@ The driver is in the test's process, where leases go by a clock of the test.
 """
 
 import asyncio
-import json
 import time
 import unittest
 from types import SimpleNamespace
@@ -18,7 +17,7 @@ from cosbench.driver.mission_service import Service
 from cosbench.driver.signature import WINDOW, Gate
 from tests.unit.cosbench.driver.scripts import HOLD, Scripts, wait_for_end
 from tests.unit.cosbench.driver.test_driver import mission
-from tests.unit.cosbench.processes import DEADLINE, KEY, ask, signed
+from tests.unit.cosbench.processes import DEADLINE, KEY, ask_driver
 
 LEASE = 3600
 
@@ -45,9 +44,8 @@ class TestLeases(unittest.IsolatedAsyncioTestCase):
         self.addCleanup(leases.cancel)
 
     async def ask(self, method, target, found=None):
-        body = b'' if found is None else json.dumps(found).encode()
         status, answer = await asyncio.to_thread(
-            ask, self.url, method, target, body, signed(method, target, body))
+            ask_driver, self.url, method, target, found)
         self.assertLess(status, 300, answer)
         return answer
 

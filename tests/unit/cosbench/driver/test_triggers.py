@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Triggers of a driver: what is run, with what, and when it ends."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,9 +11,8 @@ from tests.unit.cosbench.driver.scripts import HOLD, Scripts, wait_for_end
 from tests.unit.cosbench.processes import (
     DEADLINE,
     Listener,
-    ask,
+    ask_driver,
     cosbench,
-    signed,
 )
 from tests.waiting import wait_for
 
@@ -25,9 +23,7 @@ class TriggerCase(unittest.TestCase):
         self.scripts = Scripts(self)
 
     def ask(self, method, target, found=None):
-        body = b'' if found is None else json.dumps(found).encode()
-        return ask(self.url, method, target, body,
-                   signed(method, target, body))
+        return ask_driver(self.url, method, target, found)
 
     def start(self, trigger, key='t1'):
         return self.ask('POST', '/v1/triggers', {

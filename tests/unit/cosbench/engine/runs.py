@@ -9,10 +9,16 @@ from cosbench.adaptors.base import OperationError, Storage, Transfer
 from cosbench.document.reader import read
 from cosbench.engine.core.mission import Mission, find
 from cosbench.engine.mission_run import MissionRun
+from cosbench.measure.tally import Tally
 from tests.unit.cosbench.engine.virtual_time import VirtualTime
 
 #: Seconds of its own time that no test takes.
 DEADLINE = 30
+
+
+def tally(run, row='op1'):
+    """:returns: the ``Tally`` of a row of what a mission has reported"""
+    return Tally.from_json(run.report(0)['operations'][row])
 
 
 class Recorder(Storage):
@@ -79,7 +85,7 @@ def mission(document, **fields):
         fields say otherwise; its ``Work``)
     """
     workload = read(document.encode()).workload
-    work = workload.workflow.stages[fields.get('stage', 0)].works[
+    work = workload.stages[fields.get('stage', 0)].works[
         fields.get('work', 0)]
     found = Mission(**{
         'id': 'm', 'document': document, 'stage': 0, 'work': 0, 'first': 0,

@@ -17,15 +17,8 @@ from cosbench.engine.core.choices import (
     targets,
 )
 from cosbench.workload.division import Share
+from tests.unit.cosbench.chances import ChanceCase
 from tests.unit.cosbench.documents import operation, work, works_of
-
-#: Of chi-square, the value that one sample in a million exceeds.
-CRITICAL = {1: 23.93, 2: 27.63, 3: 30.66, 4: 33.38, 9: 44.81, 31: 81.4}
-
-
-def chi_square(counts, expected):
-    return sum((counts.get(key, 0) - want) ** 2 / want
-               for key, want in expected.items())
 
 
 def operations(*ratios):
@@ -34,27 +27,22 @@ def operations(*ratios):
     return works_of(work(text))[0].operations
 
 
-class TestRatios(unittest.TestCase):
+class TestRatios(ChanceCase):
 
     def test_operations_come_as_often_as_their_ratios_say(self):
         for ratios in ((80, 20), (1, 99), (50, 30, 15, 5)):
             choose = chooser(operations(*ratios), random.Random(7))
-            counts = Counter(choose() for _ in range(100000))
-            expected = {index: 1000 * ratio
-                        for index, ratio in enumerate(ratios)}
-            self.assertLess(chi_square(counts, expected),
-                            CRITICAL[len(ratios) - 1], counts)
-            self.assertEqual(100000, sum(counts.values()))
+            self.assertFits([choose() for _ in range(100000)], {
+                index: ratio / 100 for index, ratio in enumerate(ratios)})
 
     def test_the_order_is_not_that_of_the_ratios(self):
         choose = chooser(operations(50, 50), random.Random(7))
-        pairs = Counter(itertools.pairwise(
-            choose() for _ in range(40001)))
-        expected = dict.fromkeys(itertools.product((0, 1), (0, 1)), 10000)
-        self.assertLess(chi_square(pairs, expected), CRITICAL[3])
+        self.assertFits(
+            list(itertools.pairwise(choose() for _ in range(40001))),
+            dict.fromkeys(itertools.product((0, 1), (0, 1)), 1 / 4))
 
 
-class TestSelectors(unittest.TestCase):
+class TestSelectors(ChanceCase):
 
     def drawn(self, config, share=None, number=60000, division='none'):
         found = works_of(work(operation(
@@ -65,9 +53,8 @@ class TestSelectors(unittest.TestCase):
 
     def test_uniform_objects_are_uniform(self):
         counts = self.drawn('containers=c(1);objects=u(1,10)')
-        expected = {'myobjects%d' % number: 6000 for number in range(1, 11)}
-        self.assertLess(chi_square(counts, expected), CRITICAL[9])
-        self.assertEqual(set(expected), set(counts))
+        self.assertFits(counts, {
+            'myobjects%d' % number: 1 / 10 for number in range(1, 11)})
 
     def test_divided_workers_stay_in_their_own_parts(self):
         parts = [set(self.drawn('containers=c(1);objects=u(1,32)',

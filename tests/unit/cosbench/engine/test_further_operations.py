@@ -9,10 +9,9 @@ from collections import Counter
 from cosbench.adaptors import Endpoints
 from cosbench.adaptors.base import OperationError, Transfer
 from cosbench.engine import known
-from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 from tests.unit.cosbench.documents import operation, work, wrapped
-from tests.unit.cosbench.engine.runs import Recorder, ran
+from tests.unit.cosbench.engine.runs import Recorder, ran, tally
 
 TARGET = 'containers=c(1);objects=r(1,4);'
 
@@ -77,10 +76,6 @@ def document(kind, config, total=8, workers=1):
     return wrapped(work(operation(TARGET + config, kind,
                                   'division="object"'),
                         'workers="%d" totalOps="%d"' % (workers, total)))
-
-
-def tally(run, row='op1'):
-    return Tally.from_json(run.report(0)['operations'][row])
 
 
 class TestOperations(unittest.TestCase):

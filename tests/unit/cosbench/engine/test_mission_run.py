@@ -12,7 +12,7 @@ from cosbench.engine.mission_run import MissionRun
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 from tests.unit.cosbench.documents import operation, work, wrapped
-from tests.unit.cosbench.engine.runs import Recorder, mission, ran
+from tests.unit.cosbench.engine.runs import Recorder, mission, ran, tally
 from tests.unit.cosbench.engine.virtual_time import VirtualTime
 
 READ = operation('containers=c(1);objects=u(1,9)', 'read')
@@ -24,10 +24,6 @@ def document(operations=READ, attributes='workers="4" totalOps="50"'):
 
 async def cancel(run):
     await run.cancel('asked')
-
-
-def tally(run, operation='op1'):
-    return Tally.from_json(run.report(0)['operations'][operation])
 
 
 class TestLimits(unittest.TestCase):
@@ -225,11 +221,6 @@ class TestFailures(unittest.TestCase):
         self.assertIs(MissionState.FAILED, run.state)
         self.assertIn('auth: no such user', run.reason)
         self.assertEqual(1, storage.closed)
-
-    def test_the_storage_is_closed_once(self):
-        storage = Recorder()
-        ran(document(), storage)
-        self.assertEqual((1, 1), (storage.opened, storage.closed))
 
 
 class TestHashCheck(unittest.TestCase):

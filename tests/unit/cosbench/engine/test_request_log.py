@@ -10,10 +10,9 @@ from types import SimpleNamespace
 from cosbench.engine.request_log import RequestLog
 from cosbench.errors import ConfigError
 from cosbench.measure.sample import Sample
-from cosbench.measure.tally import Tally
 from tests.unit.cosbench.directory_case import new_directory
 from tests.unit.cosbench.documents import operation, work, wrapped
-from tests.unit.cosbench.engine.runs import Recorder, ran
+from tests.unit.cosbench.engine.runs import Recorder, ran, tally
 from tests.unit.cosbench.engine.virtual_time import VirtualTime
 
 MISSION = SimpleNamespace(id='m1', driver='d"1', stage=0, work=2)
@@ -90,9 +89,9 @@ class TestRequestLog(unittest.TestCase):
             'workers="4" runtime="5" config="rate=20"')),
             Recorder(delay=0.3), clock=clock, request_log=self.log())
         head, *lines = self.lines()
-        tally = Tally.from_json(run.report(0)['operations']['op1'])
+        found = tally(run)
         counted = [line for line in lines if line['at'] + line['took'] <= 5]
-        self.assertEqual(tally.count, len(counted))
-        self.assertAlmostEqual(tally.intended.total / 10 ** 6, sum(
+        self.assertEqual(found.count, len(counted))
+        self.assertAlmostEqual(found.intended.total / 10 ** 6, sum(
             line['late'] + line['took'] for line in counted), places=2)
         self.assertEqual(run.report(0)['used']['operations'], len(lines))

@@ -89,17 +89,6 @@ class TestTally(unittest.TestCase):
         self.assertEqual(json.loads(text),
                          Tally.from_json(json.loads(text)).to_json())
 
-    def test_a_failure_counts_as_one_and_has_no_time(self):
-        made = of([Sample('op1', 1, 1, 2, 3, 50, 'http 503')])
-        self.assertEqual((0, 0, 1, {'http 503': 1}), (
-            made.count, made.bytes, made.failed, made.failures))
-        self.assertEqual(2.0, made.seconds)
-
-    def test_lateness_is_in_the_intended_time_only(self):
-        made = of([Sample('op1', 1, 3, 3.5, 4, 1)])
-        self.assertEqual((1000000, 500000, 3000000), (
-            made.response.total, made.processing.total, made.intended.total))
-
     def test_times_count_from_the_origin(self):
         made = of([Sample('op1', 1000.5, 1000.5, 1001, 1002, 1)], 1000.0)
         self.assertEqual((500000, 2000000), (made.first_start,

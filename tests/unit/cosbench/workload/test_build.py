@@ -64,7 +64,7 @@ class TestPublishedConstructs(unittest.TestCase):
             (each.type.value, each.ratio, each.hash_check)
             for each in self.works[3].operations])
         # A delay is the time after its stage.
-        stage = self.document.workload.workflow.stages[2]
+        stage = self.document.workload.stages[2]
         self.assertEqual((60, OperationType.DELAY), (
             stage.closure_delay, stage.works[0].operations[0].type))
 
@@ -148,7 +148,7 @@ class TestWorks(unittest.TestCase):
             workload='name="n" trigger="go"').encode()).workload
         self.assertEqual(Trigger('go', ()), found.trigger)
         self.assertEqual(Trigger('mark.sh', ('a', 'b')),
-                         found.workflow.stages[0].trigger)
+                         found.stages[0].trigger)
 
 
 class TestOperations(unittest.TestCase):
@@ -229,6 +229,15 @@ class TestRefusals(unittest.TestCase):
                          'u(1)"/>'),
                  '4: containers has no end, and a special work goes through '
                  'all of it'),
+                (wrapped(NORMAL, above='<auth/>'), "1: auth type='': must be"),
+                (wrapped(NORMAL, stage='name="s" closuredelay="-1"'),
+                 "3: closuredelay='-1': must be"),
+                *((wrapped(work(operation(TARGET, 'read', wrong))),
+                   '4: %s=' % wrong.partition('=')[0]) for wrong in (
+                       'ratio="101"', 'ratio="-1"', 'division=""')),
+                *((wrapped(NORMAL.replace('"read"', '"%s"' % kind)),
+                   "4: type='%s': must be one of" % kind)
+                  for kind in ('', 'attach')),
                 (wrapped(work(operation(TARGET, 'init'))),
                  "4: type='init': must be one of read, write, filewrite, "
                  'delete, list, head, post, append, bulkdelete; to '
@@ -246,6 +255,8 @@ class TestRefusals(unittest.TestCase):
                 (work(operation(TARGET, 'read'), 'workers="5" totalOps="1" '
                       'division="container"'), '4: division=container: 4 '
                  'for 5 workers, so that some share'),
+                (NORMAL.replace('</work>', '<work/></work>'),
+                 '4: the element \'work\' of work is ignored'),
                 (work(READ, 'workers="1" rampup="5" totalOps="1"'),
                  'rampup')):
             found = warnings_of(wrapped(text))
@@ -268,7 +279,8 @@ class TestRefusals(unittest.TestCase):
         for text in ('workers="0"', 'workers="-1"', 'workers="1.5"',
                      'workers="1000001"',
                      'workers=""', 'interval="0"', 'runtime="-1"',
-                     'runtime="30s"', 'totalOps="x"', 'division="all"',
+                     'runtime="30s"', 'rampup="-1"', 'rampdown="1.5"',
+                     'afr="-1"', 'totalOps="x"', 'division="all"',
                      'type="warmup"'):
             key = text.partition('=')[0]
             attributes = {'workers': '1', 'runtime': '1'}

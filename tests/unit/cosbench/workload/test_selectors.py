@@ -25,6 +25,7 @@ from cosbench.workload.selectors import (
     Uniform,
     Zipf,
 )
+from tests.unit.cosbench.chances import ChanceCase, chi_square
 
 DRAWS = 20000
 
@@ -37,20 +38,6 @@ def drawn(text, number, seed=1, share=None, shared=None):
     draw = selector(text).picker(random.Random(seed),
                                  count() if shared is None else shared, share)
     return [draw() for _ in range(number)]
-
-
-def chi_square(found, expected):
-    """:param found: the number of each outcome
-    :param expected: the probability of each
-    :returns: (the statistic, what it exceeds once in 1,000 times)
-    """
-    total = sum(found.values())
-    statistic = sum((found[each] - total * chance) ** 2 / (total * chance)
-                    for each, chance in expected.items())
-    free = len(expected) - 1
-    # Wilson and Hilferty's approximation.
-    return statistic, free * (
-        1 - 2 / (9 * free) + 3.09 * sqrt(2 / (9 * free))) ** 3
 
 
 class TestForms(unittest.TestCase):
@@ -117,12 +104,7 @@ class TestSizes(unittest.TestCase):
                 parse_sizes('sizes', text)
 
 
-class TestDistributions(unittest.TestCase):
-
-    def assertFits(self, found, expected):
-        self.assertEqual(set(), set(found) - set(expected))
-        statistic, bound = chi_square(Counter(found), expected)
-        self.assertLess(statistic, bound)
+class TestDistributions(ChanceCase):
 
     def test_the_measure_refuses_what_does_not_fit(self):
         for bad in ([1] * 5000 + [2] * 5400, [1, 1, 1, 2] * 100):

@@ -54,7 +54,7 @@ class TestStepped(unittest.TestCase):
     def stepped(self, document, counts=(5, 10), stage=None):
         root, names = stepped(parse(document.encode()), counts, stage)
         return read(text(root).encode(), Adaptors(
-            auth=('none', 'swauth'))).workload.workflow.stages, names
+            auth=('none', 'swauth'))).workload.stages, names
 
     def test_the_main_stage_is_repeated_in_its_place(self):
         stages, names = self.stepped(PUBLISHED)

@@ -74,7 +74,7 @@ class TestWorkload(unittest.TestCase):
             policy='gold', versioned=True)
         found = read(text, installed()).workload
         self.assertEqual(['init', 'write 4 KiB', 'paced', 'gone'],
-                         [stage.name for stage in found.workflow.stages])
+                         [stage.name for stage in found.stages])
 
     def test_a_run_that_fails_is_an_error_with_its_reason(self):
         with tempfile.TemporaryDirectory() as directory:

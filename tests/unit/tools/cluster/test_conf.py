@@ -64,6 +64,8 @@ CASES = (
     ({}, 'object-server', 1, APP, 'use', 'egg:swift-lightsync#object'),
     ({}, 'object-server', 1, 'object-replicator', 'replicator_class',
      'egg:swift-lightsync#lightsync'),
+    ({}, 'object-server', 1, 'object-reconstructor', 'reconstructor_class',
+     'egg:swift-lightsync#lightsync-ec'),
     # options are added to and win over the defaults; None leaves one out
     (MORE, 'object-server', 3, 'object-replicator', 'interval', '1'),
     (MORE, 'object-server', 3, 'object-replicator', 'sync_method', 'ssync'),

@@ -13,7 +13,7 @@ from configparser import ConfigParser
 from contextlib import redirect_stderr, suppress
 from unittest import mock
 
-from swift_lightsync.versioning.sites.sites_conf import load
+from swift_lightsync.versioning.sites.options import load
 from tools.cluster import cli, processes, relay
 from tools.cluster.cluster import Cluster
 from tools.cluster.conf import ConfRenderer

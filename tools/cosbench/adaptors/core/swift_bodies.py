@@ -50,7 +50,7 @@ def versions_of(data: bytes, name: str) -> list[str]:
 
     :returns: ids, in the order of the listing
     """
-    return [each['version_id'] for each in _parsed(data, list)
+    return [each['version_id'] for each in _parsed(data or b'[]', list)
             if isinstance(each, dict) and each.get('name') == name
             and isinstance(each.get('version_id'), str)
             and not str(each.get('content_type')).startswith(_MARKER)]
@@ -58,7 +58,7 @@ def versions_of(data: bytes, name: str) -> list[str]:
 
 def names_of(data: bytes) -> list[str]:
     """Return the names that a listing of a container has."""
-    return [each['name'] for each in _parsed(data, list)
+    return [each['name'] for each in _parsed(data or b'[]', list)
             if isinstance(each, dict) and isinstance(each.get('name'), str)]
 
 

@@ -58,18 +58,15 @@ def parse_url(key, text):
     return Url(parts.scheme, host, port or PORTS[parts.scheme], path)
 
 
-def trust(scheme, authorities=None, verify=True):
+def trust(authorities=None, verify=True):
     """Return what checks the certificates of a server.
 
-    :param scheme: of the server's URL
     :param authorities: a PEM file with certificates that are trusted, also
         a self-signed one of the server; None: those of the system
     :param verify: False: any certificate is as good
-    :returns: an SSL context, or None for plain HTTP
+    :returns: an SSL context
     :raises ConfigError: if the file has no certificates
     """
-    if scheme != 'https':
-        return None
     try:
         context = ssl.create_default_context(cafile=authorities)
     except (OSError, ssl.SSLError) as err:

@@ -12,8 +12,10 @@ from typing import (
 
 from cosbench.engine.core.mission import Mission, Step, remaining
 from cosbench.errors import ConfigError
+from cosbench.measure.limits import Count
 from cosbench.workload import division
 from cosbench.workload.model import Work, WorkType
+from swift_lightsync.common.records import Record
 
 _ADDRESS = re.compile(
     r'(?:(?P<name>[A-Za-z0-9_-]{1,64})=)?(?P<scheme>https?)://'
@@ -118,11 +120,11 @@ def shares(first: int, count: int, drivers: Sequence[_T],
 
 
 @dataclass(frozen=True)
-class Progress:
-    """What a mission had reported when it was lost."""
+class Progress(Record, exact=True):
+    """What a mission has used, as far as it was reported."""
 
-    operations: int = 0
-    volume: int = 0
+    operations: Count = 0
+    volume: Count = 0
 
 
 def inherited(mission: Mission, work: Work, progress: Progress,
@@ -169,22 +171,16 @@ def split(mission: Mission, drivers: Sequence[_D], turn: int,
     :param name: a function that returns a new id for a driver's mission
     :returns: each driver that gets workers, with its own mission
     """
+    def portion(total: int | None, begin: int, count: int) -> int | None:
+        return None if total is None else division.portion(
+            total, mission.count, begin, count)
     parts: list[tuple[_D, Mission]] = []
     used = 0
     for driver, first, count in shares(
             mission.first, mission.count, drivers, turn):
         parts.append((driver, mission.share(
             first, count, id=name(driver), driver=driver.address.name,
-            operations=_portion(mission.operations, mission.count, used,
-                                count),
-            volume=_portion(mission.volume, mission.count, used, count))))
+            operations=portion(mission.operations, used, count),
+            volume=portion(mission.volume, used, count))))
         used += count
     return parts
-
-
-def _portion(total: int | None, workers: int, begin: int,
-             count: int) -> int | None:
-    if total is None:
-        return None
-    return sum(division.part(total, workers, index)[1]
-               for index in range(begin, begin + count))

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Annotated, Any
 
 from cosbench.errors import ConfigError
-from cosbench.workload.division import part, quota
+from cosbench.workload.division import part, portion
 from cosbench.workload.endpoints import endpoints, place_of
 from cosbench.workload.model import (
     Operation,
@@ -175,11 +175,8 @@ def remaining(total: int, workers: int, first: int, count: int,
     :param used: what they used, as far as it was reported
     :returns: at least 0; None: no limit
     """
-    if not total:
-        return None
-    mine = sum(quota(total, workers, index) or 0
-               for index in range(first, first + count))
-    return max(0, mine - used)
+    return max(0, portion(total, workers, first, count) - used) \
+        if total else None
 
 
 def find(mission: Mission, workload: Workload) -> Work:
@@ -188,7 +185,7 @@ def find(mission: Mission, workload: Workload) -> Work:
     :param mission: from anyone
     :raises ConfigError: if there is no such work or no such worker
     """
-    stages = workload.workflow.stages
+    stages = workload.stages
     _check_below('stage', mission.stage, len(stages))
     works = stages[mission.stage].works
     _check_below('work', mission.work, len(works))

@@ -81,7 +81,7 @@ class Run:
         """
         found = {name: (work, operation) for name, (work, operation)
                  in cls.parts(result).items()
-                 if also_special or work.type == WorkType.NORMAL.value}
+                 if also_special or work.is_normal}
         limits = [
             'work %s: %s' % (work.name, each)
             for work in {id(work): work for work, _ in found.values()}.values()
@@ -100,16 +100,15 @@ class Run:
             are called the same, all but the first with a number
         """
         found: dict[str, tuple[WorkResult, OperationResult]] = {}
-        for stage in result.stages:
-            for work in stage.works:
-                if work.type == WorkType.DELAY.value:
-                    continue
-                for operation in work.operations:
-                    name, number = '%s/%s/%s' % (
-                        stage.name, work.name, operation.name), 1
-                    while _numbered(name, number) in found:
-                        number += 1
-                    found[_numbered(name, number)] = work, operation
+        for stage, work in result.works:
+            if work.type == WorkType.DELAY.value:
+                continue
+            for operation in work.operations:
+                name, number = '%s/%s/%s' % (
+                    stage.name, work.name, operation.name), 1
+                while _numbered(name, number) in found:
+                    number += 1
+                found[_numbered(name, number)] = work, operation
         return found
 
     def value(self, figure: str, operation: str) -> float | None:

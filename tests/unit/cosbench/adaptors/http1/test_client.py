@@ -253,21 +253,21 @@ class TestTLS(LoopsCase, DirectoryCase):
 
     async def test_a_self_signed_server_is_trusted_if_it_is_named(self):
         body = Body(1000000, seed=3)
-        got = await self.ask(trust('https', self.certificate), body)
+        got = await self.ask(trust(self.certificate), body)
         self.assertEqual(b''.join(body), got)
 
     async def test_any_server_is_trusted_if_that_is_asked_for(self):
-        await self.ask(trust('https', verify=False))
+        await self.ask(trust(verify=False))
 
     async def test_neither_another_nor_one_of_another_host_is_trusted(self):
         with self.fails('tls', 'certificate'):
-            await self.ask(trust('https'))
+            await self.ask(trust())
         path, self.server_side = certificates.make(
             self.directory, '127.0.0.2')
         with self.fails('tls'):
-            await self.ask(trust('https', path))
+            await self.ask(trust(path))
 
     def test_a_file_without_certificates_is_refused(self):
         for path in ('/nowhere', __file__):
             with self.assertRaisesRegex(ConfigError, 'cacert=.*PEM file'):
-                trust('https', path)
+                trust(path)

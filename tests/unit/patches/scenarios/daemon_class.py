@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which class swift-object-replicator runs, for the arguments given."""
+"""Which class a daemon's command runs: its module, then its arguments."""
 
 import json
+import sys
+from importlib import import_module
 
 import swift
-from swift.obj import replicator
 
 
 def report(klass, conf_file, section_name='', once=False, **options):
@@ -16,5 +17,6 @@ def report(klass, conf_file, section_name='', once=False, **options):
         'devices': options['devices']}))
 
 
-replicator.run_daemon = report
-replicator.main()
+module = import_module(sys.argv.pop(1))
+module.run_daemon = report
+module.main()

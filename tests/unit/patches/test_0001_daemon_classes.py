@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""0001: [object-replicator] replicator_class chooses the class."""
+"""0001: replicator_class and reconstructor_class choose the classes."""
 
 import pytest
 
-STOCK = 'swift.obj.replicator:ObjectReplicator'
+MODULE = 'swift.obj.%s'
+STOCK = {'replicator': 'swift.obj.replicator:ObjectReplicator',
+         'reconstructor': 'swift.obj.reconstructor:ObjectReconstructor'}
+OURS = {'replicator': (
+            'egg:swift-lightsync#lightsync',
+            'swift_lightsync.sync.replicator:LightSyncReplicator'),
+        'reconstructor': (
+            'egg:swift-lightsync#lightsync-ec',
+            'swift_lightsync.sync.reconstructor:LightSyncReconstructor')}
 OTHER = 'egg:other#other'
 SOURCE = """
 from swift.obj.replicator import ObjectReplicator
@@ -18,6 +26,9 @@ other = other_replicator:Other
 function = other_replicator:function
 moved = other_replicator:Moved
 gone = other_replicator_gone:Other
+
+[swift.object_reconstructor]
+other = other_replicator:Other
 
 [another.group]
 elsewhere = other_replicator:Other
@@ -40,36 +51,45 @@ def conf(tmp_path):
     """Writes an object-server.conf with lines in its section."""
     path = tmp_path / 'object-server.conf'
 
-    def write(*lines):
-        path.write_text('\n'.join(('[object-replicator]',) + lines) + '\n')
+    def write(*lines, which='replicator'):
+        path.write_text('[object-replicator]\n[object-reconstructor]\n')
+        section = '[object-%s]' % which
+        path.write_text(path.read_text().replace(
+            section, '\n'.join((section, *lines))))
         return path
     return write
 
 
 def failure(swift, path, *args, **kwargs):
     """Return the errors of a replicator that exits with 1."""
-    done = swift.run('replicator_class.py', path, *args, **kwargs)
+    done = swift.run('daemon_class.py', MODULE % 'replicator', path, *args,
+                     **kwargs)
     assert (done.returncode, done.stdout) == (1, '')
     assert 'Traceback' not in done.stderr
     return done.stderr
 
 
-@pytest.mark.parametrize('swift, line, wanted', [
-    ('either', '', STOCK),
-    ('either', 'replicator_class =', STOCK),
+@pytest.mark.parametrize('which', STOCK)
+@pytest.mark.parametrize('swift, value', [
+    ('either', None),
+    ('either', ''),
     # Stock Swift ignores the option.
-    ('stock', 'replicator_class = ' + OTHER, STOCK),
-    ('patched', 'replicator_class = ' + OTHER, 'other_replicator:Other'),
-    ('patched', 'replicator_class = egg:swift-lightsync#lightsync',
-     'swift_lightsync.sync.replicator:LightSyncReplicator')])
+    ('stock', OTHER),
+    ('patched', OTHER),
+    ('patched', 'ours')])
 def test_the_named_class_runs_with_section_and_options(
-        swifts, conf, other, swift, line, wanted):
-    path = conf(line)
+        swifts, conf, other, swift, value, which):
+    wanted = STOCK[which]
+    if swift == 'patched':
+        value, wanted = (OURS[which] if value == 'ours'
+                         else (value, 'other_replicator:Other'))
+    path = conf(*() if value is None else ['%s_class = %s' % (which, value)],
+                which=which)
     for each in swifts(swift):
-        result = each.result('replicator_class.py', path, '--once',
-                             '--devices=sda', imports=[other])
+        result = each.result('daemon_class.py', MODULE % which, path,
+                             '--once', '--devices=sda', imports=[other])
         # Stock Swift derives the section from the name of the class.
-        section = '' if each == swifts('stock')[0] else 'object-replicator'
+        section = '' if each == swifts('stock')[0] else 'object-' + which
         assert result == {
             'class': wanted, 'conf_file': str(path), 'once': True,
             'devices': 'sda', 'section_name': section}
