@@ -18,7 +18,11 @@ from swift_lightsync.common.records import Between, Length, Record
 Place = Tuple[int, int]
 #: nanoseconds of a clock that only counts up
 Time = Annotated[int, Between(0, (1 << 63) - 1)]
+#: Unix time
+Moment = Annotated[float, Between(0, 1e15)]
 NS = 10 ** 9
+#: seconds by which the clocks of machines may differ
+SKEW = 60
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,15 @@ class Told(Record):
     :param can_tell: whether it knows what it holds
     :param held: the places of which it holds what the asker lacks
     :param is_older: whether it knows the asker's log to have been newer
+    :param passed: when the last pass of its object-replicator with its ring
+        began, if it had no failure, Unix time; 0: not known
     """
     asked: Time
     ring: int
     can_tell: bool
     held: Tuple[Place, ...] = ()
     is_older: bool = False
+    passed: Moment = 0.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,8 @@ class Standing(Record):
         nanoseconds
     :param told: id of a peer -> what it has answered last
     :param since: when the device got this ring, or its disk, Unix time
+    :param passes: id of each peer that has ever told it -> when a pass of its
+        object-replicator began, as of Told
     """
     boot: Annotated[str, Length(64)]
     device: int
@@ -57,7 +66,8 @@ class Standing(Record):
     seconds: float
     round: Time = 0
     told: Dict[int, Told] = field(default_factory=dict)
-    since: Annotated[float, Between(0, 1e15)] = 0.0
+    since: Moment = 0.0
+    passes: Dict[int, Moment] = field(default_factory=dict)
 
     def after(self, began: int, answers: Mapping[int, Told],
               is_of_all: bool = True) -> 'Standing':
@@ -69,13 +79,28 @@ class Standing(Record):
         :param answers: id of a peer -> what it has answered
         :param is_of_all: whether all devices of the ring were asked
         """
+        passes = {**self.passes, **{
+            peer: each.passed for peer, each in answers.items()
+            if each.passed and each.ring == self.ring}}
         if not is_of_all:
-            return replace(self, told={**self.told, **answers})
+            return replace(self, told={**self.told, **answers},
+                           passes=passes)
         told: Dict[int, Told] = {
             peer: each for peer, each in self.told.items()
             if self._counts(each.asked, began)}
         told.update(answers)
-        return replace(self, round=began, told=told)
+        return replace(self, round=began, told=told, passes=passes)
+
+    def is_filled(self, now: float, peers: Iterable[int],
+                  reclaim_age: float) -> bool:
+        """Return whether what the device has to hold was brought to it.
+
+        :param now: Unix time
+        :param peers: ids of all other devices of the ring
+        :param reclaim_age: seconds after which Swift takes it for granted
+        """
+        return now - self.since >= reclaim_age or all(
+            self.passes.get(peer, 0) > self.since + SKEW for peer in peers)
 
     def open_peers(self) -> FrozenSet[int]:
         """Return the peers whose last word keeps reads from being answered.

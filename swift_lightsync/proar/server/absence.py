@@ -39,11 +39,12 @@ def doubters(manager, device_path, policy, ring, path_hash, standings,
         standing = standings.read()
         place = standing and ring and _place(ring, policy, path_hash,
                                              standing)
-        if not place or _may_have_lost(manager, device_path, policy,
-                                       standing):
+        others = [node['id'] for node in ring.devs if node
+                  and node['id'] != standing.device] if place else []
+        if not place or not standing.is_filled(
+                time.time(), others, manager.reclaim_age) or \
+                _may_have_lost(manager, device_path, policy):
             return None
-        others = [node['id'] for node in ring.devs
-                  if node and node['id'] != standing.device]
         silent = standing.unheard(others)
         found = standings.doubters(standing, place, others)
         if found is None or len(silent) >= quorum_size(
@@ -71,14 +72,8 @@ def _place(ring, policy, path_hash, standing):
         and standing.ring == version_of(ring, policy) else None
 
 
-def _may_have_lost(manager, device_path, policy, standing):
-    """Return whether a device may lack what it, or its place, once had.
-
-    Swift takes for granted that within the reclaim age all that a device has
-    to hold is brought to it.
-    """
-    if time.time() - standing.since < manager.reclaim_age:
-        return True
+def _may_have_lost(manager, device_path, policy):
+    """Return whether something of a policy is in quarantine."""
     if type(manager).quarantine_renamer is not \
             BaseDiskFileManager.quarantine_renamer:
         return True  # Its quarantine is elsewhere.

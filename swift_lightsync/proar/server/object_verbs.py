@@ -255,6 +255,6 @@ def _entry(request, policy, partition, path_hash):
     return Entry(
         OPS[request.method],
         number_of(request, SLOT_HEADER, request.headers[SLOT_HEADER],
-               NO_SLOT - 1),
+                  NO_SLOT - 1),
         int(policy), partition, path_hash, timestamp.raw, timestamp.offset,
         int(time.time() * 1e6))

@@ -198,9 +198,8 @@ class VouchingVerbs(ObjectController):
                 self._diskfile_router[policy], path, policy,
                 self._ring(policy), path_hash, self._standings(path, policy),
                 partial(self._have_asked, path, policy))
-            # In this order: what comes here meanwhile is seen.
-            response = settled(answer, request)
-            if found is not None and is_unheard_of(response):
+            if found is not None:
+                # The proxy asks once more: it sees what comes here meanwhile.
                 headers[DOUBTERS_HEADER] = ','.join(map(str, found))
         response.headers.update(headers)
         return response

@@ -4,6 +4,7 @@
 PROTOCOL.md, "Vouching".
 """
 
+import os
 from collections import defaultdict
 from functools import lru_cache, partial
 
@@ -12,11 +13,18 @@ from swift.common.utils import get_partition_for_hash
 from swift_lightsync.proar.core.oplog import FormatError
 from swift_lightsync.proar.log.holdings import held_entries, tells_all
 from swift_lightsync.proar.names import PROMISES, roles_path
-from swift_lightsync.proar.vouching.memory import Memory, has_replicated
+from swift_lightsync.proar.vouching.memory import (
+    Memory,
+    has_replicated,
+    last_pass,
+)
 from swift_lightsync.proar.vouching.places import rows_of, version_of
 from swift_lightsync.proar.vouching.promises import Promises
 from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import MOST_HELD, Answer
+
+#: seconds from the coming of a ring to passes that are made with it
+RELOADED = 60
 
 
 def answer(ask, policy, ring, manager, logger, recon_cache_path):
@@ -54,7 +62,18 @@ def answer(ask, policy, ring, manager, logger, recon_cache_path):
             logger.warning_of(path, 'Unable to tell what %s holds: %s', path,
                               err)
     return Answer(version, {number: told for number, told in peers.items()
-                            if told is not None}, older)
+                            if told is not None}, older,
+                  _passed(ring, recon_cache_path))
+
+
+def _passed(ring, recon_cache_path):
+    """Return when a pass began that was made with this ring, or 0.0."""
+    found = last_pass(recon_cache_path)
+    try:
+        came = os.stat(ring.serialized_path).st_ctime
+    except OSError:
+        return 0.0
+    return found if found > came + RELOADED else 0.0
 
 
 def _path(ring, number, name, manager):

@@ -60,11 +60,19 @@ def has_replicated(recon_cache_path, since):
     :param recon_cache_path: where it tells of its passes
     :param since: Unix time at which the pass may have begun, at the earliest
     """
+    return last_pass(recon_cache_path) > since
+
+
+def last_pass(recon_cache_path):
+    """Return when the last pass of this node's object-replicator began.
+
+    :returns: Unix time; 0 if it had a failure, or is not known
+    """
     try:
         with open(os.path.join(recon_cache_path, RECON_OBJECT_FILE)) as file:
             known = json.loads(file.read(MOST))
         began = known['replication_last'] - 60 * known['replication_time']
         failed = known.get('replication_stats', {}).get('failure', 0)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
-    return began > since and not failed
+        return 0.0
+    return 0.0 if failed else max(began, 0.0)

@@ -6,7 +6,6 @@ PROTOCOL.md, "Vouching".
 
 import time
 from collections import defaultdict
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
@@ -276,9 +275,8 @@ class Rounds:
         standing = self.standings.get((int(policy), number))
         if standing is None or standing.ring != version:
             standing = Standing(boot_id(), number, version, self._seconds)
-        since = tpool.execute(self._file(device.path, policy).since, number,
-                              version)
-        standing = replace(standing.after(began, told, is_of_all),
-                           since=since)
+        standing = tpool.execute(
+            self._file(device.path, policy).continued,
+            standing.after(began, told, is_of_all))
         self.standings[int(policy), number] = standing
         self._write(device, standing)

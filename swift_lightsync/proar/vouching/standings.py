@@ -7,6 +7,7 @@ import os
 import struct
 import time
 import zlib
+from dataclasses import replace
 
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar.core.standing import Standing
@@ -49,15 +50,17 @@ class Standings:
             os.pwrite(file, head + content, 0)
         self._head, self._known = head, standing
 
-    def since(self, device, ring):
-        """Return since when a device has a ring on this disk, Unix time.
+    def continued(self, standing):
+        """Return a Standing with what is known of the same ring and disk.
 
-        :param device: its id
-        :param ring: version of the object ring
+        That is since when the device has them, and who has filled it.
         """
         known = self._stored()
-        is_same = known and (known.device, known.ring) == (device, ring)
-        return is_same and known.since or time.time()
+        if not known or not known.since or (known.device, known.ring) != (
+                standing.device, standing.ring):
+            return replace(standing, since=time.time())
+        return replace(standing, since=known.since, passes={
+            **known.passes, **standing.passes})
 
     def read(self):
         """Return the Standing; None if there is none of this boot.

@@ -52,11 +52,14 @@ class Answer(Record):
         places of which that asker lacks something
     :param older: id of a device -> ids of the askers whose logs are older
         than it knows: it does not vouch for them
+    :param passed: when the last pass of the node's object-replicator with this
+        ring began, if it had no failure, Unix time; 0: not known
     :param version: of the format
     """
     ring: Number
     peers: Dict[int, Dict[int, Tuple[Place, ...]]]
     older: Dict[int, Tuple[DeviceId, ...]] = field(default_factory=dict)
+    passed: Annotated[float, Between(0, 1e15)] = 0.0
     version: Literal[1] = 1
 
 

@@ -8,6 +8,7 @@ from unittest import mock
 from swift.common.swob import Response
 
 from swift_lightsync.proar.names import STANDING, roles_path
+from swift_lightsync.proar.server.absence import doubters
 from swift_lightsync.proar.vouching.standings import Standings
 from tests.unit.proar.proxy_world import VouchedCase
 
@@ -68,6 +69,14 @@ class TestAbsence(AbsenceCase):
         self.lose(self.role[1])
         self.assertEqual(503, self.status('GET'))
 
+    def test_it_is_404_when_all_others_have_filled_the_disk(self):
+        self.pass_days(0)
+        with mock.patch('swift_lightsync.proar.vouching.answers.last_pass',
+                        side_effect=lambda _: time.time() + 1000):
+            self.vouch(self.role[0])
+        self.lose(self.role[1])
+        self.assertEqual(404, self.status('GET'))
+
     def since(self):
         """Return since when the primary role has its disk."""
         return Standings(os.path.join(
@@ -98,6 +107,17 @@ class TestAbsence(AbsenceCase):
         os.makedirs(os.path.join(self.role[0].devices, 'sda', 'quarantined',
                                  'objects', 'f' * 32))
         self.assertEqual(503, self.status('GET'))
+
+    def test_what_comes_while_it_looks_is_seen(self):
+        self.lose(self.role[1])
+
+        def look(*args):
+            found = doubters(*args)
+            self.hold(self.role[0])
+            return found
+        with mock.patch('swift_lightsync.proar.server.vouching_verbs.doubters',
+                        look):
+            self.assertEqual(200, self.status('GET'))
 
     def test_those_whose_word_is_old_are_asked_first(self):
         self.lose(self.role[1])
