@@ -22,7 +22,7 @@ from swift_lightsync.versioning.core.shipment import Frame, Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.rows import connections
-from swift_lightsync.versioning.sites import options, received_body
+from swift_lightsync.versioning.sites import options, receiver
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.target import Target, as_text
 
@@ -228,11 +228,11 @@ def decode_request(data):
     stream = _Slow(body)
     claimed = int(line) if line.isdigit() and len(line) < 9 else 0
     claim = signature.Claim.of('paris', 0, '', body[:claimed])
-    length = received_body.data_length(replace(claim, length=claimed),
+    length = receiver.data_length(replace(claim, length=claimed),
                                        len(body))
-    raw = received_body.read_head(stream, claim)
+    raw = receiver.read_head(stream, claim)
     head, found = len(raw), decode_head(raw)
-    reader, got = received_body.Data(stream, length, KEY, MAC), b''
+    reader, got = receiver.Data(stream, length, KEY, MAC), b''
     signed = sign(data) == data
     try:
         for chunk in reader:
@@ -290,7 +290,7 @@ TARGETS = (
     Target('sites-request', [
         sign(b'%d\n' % len(head) + head + body + b' ' * signature.TRAILER)
         for head in HEADS for body in (b'', b'x' * 50)], decode_request,
-           (ValueError, received_body.Disconnected), shipping.MAX_HEAD,
+           (ValueError, receiver.Disconnected), shipping.MAX_HEAD,
            finish=sign),
     Target('sites-claim', as_text(*CLAIMS),
            lambda data: signature.Claim.parse(data.decode('latin-1')),

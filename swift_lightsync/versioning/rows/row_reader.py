@@ -81,15 +81,15 @@ class RowReader:
             agree
         """
         view = self.settled(place, request, replies, depth)
-        found, page = list(view.page), request.page
+        found, page = view.page, request.page
         while page and view.truncated and view.page and \
                 len(found) < page.limit:
             rest = following(page, found[-1].name, page.limit - len(found))
             more = self.settled(place, Request(
                 listed=request.listed, page=rest), depth=depth)
-            found += more.page
+            found = found + more.page
             view = replace(view, page=more.page, truncated=more.truncated)
-        return replace(view, page=tuple(found))
+        return replace(view, page=found)
 
     def settled(self, place, request, replies=(), depth=0):
         """Read until replicas agree; a page may end before its limit.
@@ -150,11 +150,11 @@ class _Sharded:
             view = replace(view, rows=self._named(request))
         if request.object:
             head = self._first(request.object)
-            view = replace(view, head=head[0] if head else None)
+            view = replace(view, head_row=head[0] if head else None)
         if request.page is None:
             return view
         if request.page.heads and self._own:
-            rows = tuple(self._heads_of_all(request.page))
+            rows = list(self._heads_of_all(request.page))
             return replace(view, page=rows,
                            truncated=len(rows) == request.page.limit)
         return self._page(request.page, view)
@@ -178,7 +178,7 @@ class _Sharded:
         return united(views, None).rows if views else {}
 
     def _first(self, obj):
-        """Return the newest version of an object, in a tuple if it has one."""
+        """Return the newest version of an object, in a list if it has one."""
         return self._again(page=Page(versions_of(obj), limit=1)).page
 
     def _page(self, page, view):
@@ -203,8 +203,8 @@ class _Sharded:
                 listed=self._listed, page=following(
                     page, found.page[-1].name, page.limit)),
                 depth=self._depth)
-            return replace(rest, rows=view.rows, head=view.head)
-        return replace(view, page=tuple(rows[:page.limit]),
+            return replace(rest, rows=view.rows, head_row=view.head_row)
+        return replace(view, page=rows[:page.limit],
                        truncated=truncated)
 
     def _checked(self, rows, sources):
@@ -241,7 +241,7 @@ class _Sharded:
             obj = _object(row)
             if obj in found:
                 continue
-            heads = self._first(obj) if obj in divided else (row,)
+            heads = self._first(obj) if obj in divided else [row]
             found.update((obj, head) for head in heads)
         return list(found.values())
 
@@ -252,7 +252,7 @@ class _Sharded:
         count = 0
         while count < page.limit:
             rows = self._again(page=rest).page
-            for row in rows + ((None,) if len(rows) < MAX_PAGE else ()):
+            for row in rows + ([None] if len(rows) < MAX_PAGE else []):
                 if group and (row is None or _object(row) !=
                               _object(group[0])):
                     yield min(group, key=lambda each: each.name)

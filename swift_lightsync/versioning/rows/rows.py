@@ -9,8 +9,7 @@
 3. If a replica names shards, these are asked and written to as well.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import Dict, List, Optional
+from dataclasses import replace
 
 from swift_lightsync.versioning.core.comparing import Digest
 from swift_lightsync.versioning.core.heads import listing_after
@@ -18,7 +17,6 @@ from swift_lightsync.versioning.core.keys import (
     hidden_container,
     listing_name,
 )
-from swift_lightsync.versioning.core.row_data import Entry, Row, entry_of
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.replies import (
@@ -40,29 +38,7 @@ from swift_lightsync.versioning.rows.views import (
     united,
 )
 
-__all__ = ['ClockRefused', 'Rows', 'RowsUnavailable', 'Told', 'VerbMissing']
-
-
-@dataclass(frozen=True)
-class Told:
-    """What the replicas of a container say together.
-
-    :param before: the newest version of the object before a write
-    :param head: its newest version now
-    :param rows: those that were asked for, by name; deleted ones too
-    :param page: the rows of the page
-    """
-    before: Optional[Entry] = None
-    head: Optional[Entry] = None
-    rows: Dict[str, Row] = field(default_factory=dict)
-    page: List[Row] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, view):
-        """Return what a ``View`` says."""
-        before, head = (row and entry_of(row)
-                        for row in (view.before, view.head))
-        return cls(before, head, dict(view.rows), list(view.page))
+__all__ = ['ClockRefused', 'Rows', 'RowsUnavailable', 'VerbMissing']
 
 
 class Rows:
@@ -85,7 +61,7 @@ class Rows:
         """Read rows: in one round if replicas agree and there are no shards.
 
         :param request: a ``Request``; its rows are not written
-        :returns: ``Told``; its page has fewer rows than the limit only if
+        :returns: a ``View``; its page has fewer rows than the limit only if
             there are no more
         :raises RowsUnavailable: if too few replicas answered
         """
@@ -97,19 +73,19 @@ class Rows:
         :returns: a function that returns what ``read`` does
         """
         asked = self._reader.begin(self.place, request)
-        return lambda: Told.of(self._reader.read(
-            self.place, request, replies=asked.replies()))
+        return lambda: self._reader.read(self.place, request,
+                                         replies=asked.replies())
 
     def write(self, request):
         """Write rows: in one round if replicas agree and there are no shards.
 
         :param request: a ``Request``; its page is not read
-        :returns: ``Told``
+        :returns: a ``View``
         :raises RowsUnavailable: unless a majority takes the rows; some may be
             written all the same
         :raises ClockRefused: if the clock of this node is wrong
         """
-        return Told.of(self._write(self.place, replace(request, page=None)))
+        return self._write(self.place, replace(request, page=None))
 
     def digest(self, until):
         """Return the ``Digest`` of the live versions, as one replica has them.
@@ -153,7 +129,7 @@ class Rows:
         if not disputed(views, None):
             return view
         now = self._reader.settled(place, request, replies, depth)
-        return replace(now, before=view.before)
+        return replace(now, before_row=view.before_row)
 
     def _to_shards(self, place, request, rows, shards, depth):
         """Write rows to the shards of their names."""
@@ -177,9 +153,9 @@ class Rows:
         now = self._reader.read(place, replace(
             request, names=(*request.names, name)))
         if request.object and request.listed:
-            row = listing_after(now.rows.get(name), now.head, request.object,
-                                request.stamp)
+            row = listing_after(now.rows.get(name), now.head_row,
+                                request.object, request.stamp)
             if row is not None:
                 self._write(place, Request(rows=(WireRow.of(row),),
                                            listed=True))
-        return replace(now, before=written.before)
+        return replace(now, before_row=written.before_row)

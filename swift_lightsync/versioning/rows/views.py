@@ -30,7 +30,12 @@ from swift_lightsync.versioning.core.keys import (
     purge_name,
     versions_of,
 )
-from swift_lightsync.versioning.core.row_data import Row, entry_of, row_of
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Row,
+    entry_of,
+    row_of,
+)
 from swift_lightsync.versioning.core.verb import (
     MAX_BODY,
     Answer,
@@ -49,15 +54,27 @@ BATCH = 100
 class View:
     """What one replica, or several that agree, say.
 
+    :param before_row: of the newest version of the object before a write
+    :param head_row: of its newest version now
     :param rows: those that were asked for by name, deleted ones too
     :param page: live rows
     :param truncated: whether the page may go on
     """
-    before: Optional[Row] = None
-    head: Optional[Row] = None
+    before_row: Optional[Row] = None
+    head_row: Optional[Row] = None
     rows: Mapping[str, Row] = field(default_factory=dict)
-    page: Tuple[Row, ...] = ()
+    page: List[Row] = field(default_factory=list)
     truncated: bool = False
+
+    @property
+    def before(self) -> Optional[Entry]:
+        """The newest version of the object before a write."""
+        return entry_of(self.before_row) if self.before_row else None
+
+    @property
+    def head(self) -> Optional[Entry]:
+        """Its newest version now."""
+        return entry_of(self.head_row) if self.head_row else None
 
     @classmethod
     def of(cls, answer: Answer, page: Optional[Page]) -> 'View':
@@ -68,21 +85,21 @@ class View:
         return cls(
             _row(answer.before), _row(answer.head),
             {each.name: each.row for each in answer.rows},
-            tuple(each.row for each in answer.page),
+            [each.row for each in answer.page],
             page is not None and len(answer.page) >= page.limit)
 
     def cut(self, page: Optional[Page]) -> 'View':
         """Return the view with a page of the length that was asked for first.
         """
         if page is None:
-            return replace(self, page=(), truncated=False)
+            return replace(self, page=[], truncated=False)
         return replace(self, page=self.page[:page.limit], truncated=(
             self.truncated or len(self.page) > page.limit))
 
     @property
     def heads(self) -> List[Row]:
         """The head as a list, which is empty if there is none."""
-        return [self.head] if self.head else []
+        return [self.head_row] if self.head_row else []
 
 
 def _row(wire: Optional[WireRow]) -> Optional[Row]:
@@ -126,7 +143,7 @@ def disputed(views: Sequence[View], page: Optional[Page]) -> List[str]:
     :param page: that was asked for
     :returns: a list, in the order of the page
     """
-    heads = {_identity(view.head): view.heads for view in views}
+    heads = {_identity(view.head_row): view.heads for view in views}
     found = {row.name for rows in heads.values() for row in rows
              if len(heads) > 1}
     found |= _differing([view.rows for view in views])
@@ -212,9 +229,9 @@ def united(views: Sequence[View], page: Optional[Page]) -> View:
         listed, reverse=bool(page and page.reverse))
         if within(end, name, page)]
     return View(
-        _greatest([view.before] for view in views),
-        _greatest([view.head] for view in views), rows,
-        tuple(listed[name] for name in names), end is not None)
+        _greatest([view.before_row] for view in views),
+        _greatest([view.head_row] for view in views), rows,
+        [listed[name] for name in names], end is not None)
 
 
 def _greatest(groups: Iterable[Iterable[Optional[Row]]]) -> Optional[Row]:

@@ -20,10 +20,13 @@ from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
 from swift_lightsync.versioning.sites.life import Refusal
-from swift_lightsync.versioning.sites.received_body import Disconnected
 
 #: What object servers say to data that they have already.
 _STORED_ALREADY = (202, 409)
+
+
+class Disconnected(Exception):
+    """The body of a request ends before its length."""
 
 
 def result_of(err):

@@ -358,7 +358,7 @@ class TestViews(unittest.TestCase):
     """What replicas say together."""
 
     def view(self, names, truncated=False, ticks=0, deleted=False):
-        return View(page=tuple(
+        return View(page=list(
             Row('\0X' + name, Stamp(T + ticks), deleted=deleted)
             for name in names), truncated=truncated)
 
@@ -386,22 +386,22 @@ class TestViews(unittest.TestCase):
         old, new = row_of(entry()), row_of(replace(
             entry(), changed=Stamp(T + 9)))
         request = views.mending(Request('o', listed=True, clock=5.0),
-                                [View(head=old), View(head=new)])
+                                [View(head_row=old), View(head_row=new)])
         self.assertEqual(
             ((WireRow.of(new),), (new.name, keys.purge_name(
                 'o', entry().version.id)), True, None),
             (request.rows, request.names, request.listed, request.clock))
         self.assertIsNone(views.mending(Request('o'), [
-            View(head=new), View(head=new)]))
+            View(head_row=new), View(head_row=new)]))
 
     def test_rows_that_differ_in_their_vectors_alone_are_joined(self):
         rows = [row_of(entry(vector=Vector({'south': entry().version.id,
                                             site: Stamp(T)})))
                 for site in ('north', 'west')]
-        heads = [View(head=row) for row in rows]
+        heads = [View(head_row=row) for row in rows]
         self.assertIsNone(views.mending(Request('o'), heads))
         for order in permutations(heads):
-            head = entry_of(views.united(order, None).head)
+            head = views.united(order, None).head
             self.assertEqual(['north', 'south', 'west'], [
                 site for site, _ in head.version.vector])
 

@@ -21,8 +21,7 @@ from swift_lightsync.versioning.core.signature import (
     answer_mac,
     trailer,
 )
-from swift_lightsync.versioning.sites.received_body import Data
-from swift_lightsync.versioning.sites.receiver import Receiver
+from swift_lightsync.versioning.sites.receiver import Data, Receiver
 from tests.unit.versioning.receiver_case import (
     BODY,
     DIGEST_LENGTH,
