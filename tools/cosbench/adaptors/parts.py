@@ -4,6 +4,7 @@
 import asyncio
 
 from cosbench.adaptors.base import OperationError, Transfer, clock
+from cosbench.tasks import beside
 
 
 async def put_all(bodies, parallel, put, note):
@@ -32,15 +33,9 @@ async def put_all(bodies, parallel, put, note):
                 raise
             note(started, Transfer(first_byte, body.size), None)
 
-    tasks = [asyncio.ensure_future(some())
-             for _ in range(min(parallel, len(bodies)))]
-    try:
+    async with beside(*(some() for _ in range(
+            min(parallel, len(bodies))))) as tasks:
         await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
     return found
 
 

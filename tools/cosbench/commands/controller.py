@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cosbench controller``: takes workloads and has drivers run them."""
 
-import asyncio
-
 from cosbench.commands import common_arguments
 from cosbench.console import site
 from cosbench.controller.core.plan import FORM, addresses
@@ -14,6 +12,7 @@ from cosbench.controller.workload_queue import Controller
 from cosbench.driver.process import listening, run
 from cosbench.driver.secret import SECRET, TOKEN, client_tls, secret
 from cosbench.experiment.hosted import Hosted
+from cosbench.tasks import beside
 
 
 def add(name, command):
@@ -74,15 +73,11 @@ async def _serve(args, shared, token):
                 Policy(OnLoss(args.on_driver_loss), args.lease), args.watch)
             await controller.open()
             hosted = Hosted(controller, args.experiments)
-            worker = asyncio.ensure_future(controller.work())
-            try:
-                async with listening(site.application(
-                        controller, token, hosted), args) as stop:
-                    await stop.wait()
-                    await hosted.close()
-                    await controller.close()
-            finally:
-                worker.cancel()
-                await asyncio.gather(worker, return_exceptions=True)
+            application = site.application(controller, token, hosted)
+            async with beside(controller.work()), \
+                    listening(application, args) as stop:
+                await stop.wait()
+                await hosted.close()
+                await controller.close()
     finally:
         archive.close()

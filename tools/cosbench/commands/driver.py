@@ -12,6 +12,7 @@ from cosbench.driver.process import listening, run, until_eof
 from cosbench.driver.process_pool import Child, Pool
 from cosbench.driver.secret import SECRET, secret
 from cosbench.driver.signature import WINDOW, Gate
+from cosbench.tasks import beside
 from cosbench.watch.agent import answering
 
 #: Where drivers of COSBench listened.
@@ -61,13 +62,11 @@ async def _serve(args):
     app = service.application()
     if args.metrics:
         app.router.add_get('/metrics', answering(service.metrics))
-    async with listening(app, args) as stop:
-        leases = asyncio.ensure_future(service.watch_leases())
+    async with listening(app, args) as stop, beside(service.watch_leases()):
         if args.until_eof:
             until_eof(stop)
         await stop.wait()
         await service.close()
-        leases.cancel()
 
 
 def _child_arguments(args, port):
@@ -101,9 +100,7 @@ async def _pool(args):
     for child in pool.children:
         print('{"pid": %d, "port": %d}' % (child.process.pid, child.port),
               file=sys.stdout, flush=True)
-    keeper = asyncio.ensure_future(pool.keep())
-    await stop.wait()
-    keeper.cancel()
-    await asyncio.gather(keeper, return_exceptions=True)
+    async with beside(pool.keep()):
+        await stop.wait()
     await pool.stop()
     return 0

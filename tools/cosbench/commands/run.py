@@ -22,6 +22,7 @@ from cosbench.document.validate import refuse_unknown_keys
 from cosbench.driver.process import run as run_loop
 from cosbench.errors import ConfigError
 from cosbench.experiment.core.steady import Steady
+from cosbench.tasks import beside
 from swift_lightsync.common.files import replace_file
 
 
@@ -148,9 +149,5 @@ async def _watched(controller, progress, skip, enough):
         loop.create_task(controller.cancel(entry.document['id']))
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, cancel, number)
-    shown = asyncio.ensure_future(progress.show())
-    try:
+    async with beside(progress.show()):
         await controller.run(entry, skip, enough)
-    finally:
-        shown.cancel()
-        await asyncio.gather(shown, return_exceptions=True)

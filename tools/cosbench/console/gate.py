@@ -6,7 +6,6 @@ A request that changes something must moreover come from this origin and
 have the session's own token in it.
 """
 
-import asyncio
 import hashlib
 import hmac
 import ipaddress
@@ -18,8 +17,8 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from cosbench.console.frame import sent_text
-from cosbench.controller.api import BODY_TIMEOUT, authorized
-from cosbench.driver.signed_server import BROKEN
+from cosbench.controller.api import authorized
+from cosbench.driver.signed_server import BODY_TIMEOUT, Failure, received
 from swift_lightsync.common.backoff import delay_after
 
 COOKIE = 'cosbench_session'
@@ -126,17 +125,10 @@ def let_out(request, response):
 
 async def _fields(request):
     try:
-        return await asyncio.wait_for(request.post(), BODY_TIMEOUT)
-    except asyncio.TimeoutError:
-        raise web.HTTPRequestTimeout(
-            reason='the form did not come in %d s' % BODY_TIMEOUT) from None
-    except BROKEN + (ValueError, LookupError) as err:
-        raise web.HTTPBadRequest(
-            reason='this is no form: %.100s' % _line(err)) from None
-
-
-def _line(err):
-    return ' '.join(str(err).split())
+        return await received(request.post(), BODY_TIMEOUT)
+    except (ValueError, LookupError) as err:
+        raise Failure(400, 'this is no form: %.100s' % ' '.join(
+            str(err).split())) from None
 
 
 #: Failures that cost nothing: people mistype.
@@ -219,25 +211,23 @@ class Sessions:
     """The sessions that are open.
 
     :param clock: seconds, monotonic
-    :param draw: makes what cannot be guessed, as text
     """
 
-    def __init__(self, clock=time.monotonic, draw=secrets.token_urlsafe):
+    def __init__(self, clock=time.monotonic):
         self._clock = clock
-        self._draw = draw
         #: By digest: looking one up takes no time that tells of its key.
         self._open = {}
 
     def open(self):
         """Open a session, and return its key."""
-        now, key = self._clock(), self._draw()
+        now, key = self._clock(), secrets.token_urlsafe()
         self._open = {digest: session
                       for digest, session in self._open.items()
                       if self._lives(session, now)}
         while len(self._open) >= MOST_SESSIONS:
             del self._open[min(self._open,
                                key=lambda each: self._open[each].used)]
-        self._open[_digest(key)] = Session(self._draw(), now, now)
+        self._open[_digest(key)] = Session(secrets.token_urlsafe(), now, now)
         return key
 
     def find(self, key):

@@ -17,6 +17,7 @@ from cosbench.controller.api import Api
 from cosbench.controller.live import headline
 from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_queue import QueueFull
+from cosbench.driver.signed_server import Failure
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.measure.result import Result
 from cosbench.reports.compare import compare
@@ -280,6 +281,8 @@ def _for_people(handler, session_of=lambda request: None):
             return await handler(request)
         except ConfigError as err:
             status, reason = 400, str(err)
+        except Failure as err:
+            status, reason = err.status, str(err)
         except web.HTTPException as err:
             status, reason = err.status, err.reason
         return _page(pages.error(status, reason, session_of(request)),

@@ -6,7 +6,6 @@ JSON; what went wrong is in ``error``, and for a document that is refused in
 ``problems``.
 """
 
-import asyncio
 import hashlib
 import hmac
 import json
@@ -20,13 +19,17 @@ from cosbench.controller.metrics import families
 from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_queue import QueueFull
 from cosbench.document.reader import MAX_BYTES
-from cosbench.driver.signed_server import AS_SENT, BROKEN, check_encoding
+from cosbench.driver.signed_server import (
+    AS_SENT,
+    BODY_TIMEOUT,
+    Failure,
+    check_encoding,
+    received,
+)
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.watch.agent import answering
 from cosbench.workload.config import integer
 
-#: Seconds in which the body of a request must be there.
-BODY_TIMEOUT = 30.0
 log = logging.getLogger('cosbench.api')
 
 
@@ -59,6 +62,8 @@ def guard(token, admits):
                 'error': 'it is larger than %d bytes' % MAX_BYTES})
         except web.HTTPException as err:
             return _answer(err.status, {'error': err.reason})
+        except Failure as err:
+            return _answer(err.status, {'error': str(err)})
         except ConfigError as err:
             return _answer(400, {'error': str(err)})
         except Unwritten as err:
@@ -126,15 +131,7 @@ class Api:
     async def _submit(self, request):
         seed = request.query.get('seed')
         seed = None if seed is None else integer('seed', seed)
-        try:
-            body = await asyncio.wait_for(request.read(), BODY_TIMEOUT)
-        except asyncio.TimeoutError:
-            raise web.HTTPRequestTimeout(
-                reason='the body did not come in %d s'
-                % BODY_TIMEOUT) from None
-        except BROKEN:
-            raise web.HTTPBadRequest(
-                reason='the body cannot be read') from None
+        body = await received(request.read(), BODY_TIMEOUT)
         try:
             document = self._controller.submit(body, seed)
         except WorkloadError as err:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drivers of this host that live as long as a run."""
 
-import asyncio
 import os
 import secrets
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ from cosbench.controller.core.plan import Address
 from cosbench.controller.driver_client import Driver
 from cosbench.driver.process_pool import Child, Pool
 from cosbench.driver.triggers import directory
+from cosbench.tasks import beside
 
 #: A local process that gives no sign for so long (seconds) is lost.
 TIMEOUT = 10.0
@@ -56,7 +56,6 @@ async def drivers(number, timeout=TIMEOUT, triggers=None,
         arguments += ('--request-log', os.path.abspath(request_log))
     pool = Pool([Child(arguments, secret) for _ in range(number)])
     await pool.start()
-    watches = []
     try:
         async with session() as http:
             found = [Driver(
@@ -64,13 +63,9 @@ async def drivers(number, timeout=TIMEOUT, triggers=None,
                         'http://127.0.0.1:%d' % child.port),
                 secret, http, timeout)
                 for index, child in enumerate(pool.children, 1)]
-            watches += [asyncio.ensure_future(_watch(*each))
-                        for each in zip(pool.children, found)]
-            yield found
+            async with beside(*map(_watch, pool.children, found)):
+                yield found
     finally:
-        for watch in watches:
-            watch.cancel()
-        await asyncio.gather(*watches, return_exceptions=True)
         await pool.stop()
 
 

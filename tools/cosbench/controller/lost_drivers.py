@@ -9,6 +9,7 @@ import logging
 import time
 
 from cosbench.controller.driver_client import NoAnswer, RequestDenied
+from cosbench.tasks import ended
 
 #: Seconds between two tries.
 PAUSE = 1.0
@@ -34,9 +35,7 @@ class LostDrivers:
 
     async def close(self):
         """Try no longer: the leases of these missions end them."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await ended(*self._tasks)
 
     async def _end(self, share):
         lost = time.monotonic()

@@ -17,6 +17,7 @@ from cosbench.controller.driver_client import (
     NoAnswer,
     RequestDenied,
 )
+from cosbench.tasks import beside
 
 #: Seconds that a driver may take to end a trigger.
 ENDING = 15.0
@@ -91,13 +92,10 @@ async def around(context, trigger, place):
         for driver in _hosts(context) if trigger]
     await asyncio.gather(*(each.start() for each in runs))
     runs = [each for each in runs if each.started]
-    beats = [asyncio.ensure_future(each.keep()) for each in runs]
     try:
-        yield
+        async with beside(*(each.keep() for each in runs)):
+            yield
     finally:
-        for beat in beats:
-            beat.cancel()
-        await asyncio.gather(*beats, return_exceptions=True)
         await asyncio.gather(*(each.end() for each in runs))
 
 

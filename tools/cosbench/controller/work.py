@@ -20,6 +20,7 @@ from cosbench.controller.driver_share import DriverShare
 from cosbench.controller.measured import Measured
 from cosbench.engine.core.mission import Mission, MissionState, Step, steps
 from cosbench.measure.drivers import Stragglers, strains
+from cosbench.tasks import beside
 from cosbench.workload.pacing import pace
 
 #: Seconds from the last word to the start, at least.
@@ -219,13 +220,8 @@ class WorkRun:
 
         After the first exception the others are cancelled, and it is raised.
         """
-        tasks = [asyncio.ensure_future(each) for each in coroutines]
-        try:
+        async with beside(*coroutines) as tasks:
             return await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _abandon(self):
         """End what still runs, and take its last reports."""

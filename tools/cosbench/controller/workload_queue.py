@@ -18,6 +18,7 @@ from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_run import Context, WorkloadRun
 from cosbench.document.reader import portable, read
 from cosbench.errors import ConfigError, WorkloadError
+from cosbench.tasks import beside
 from cosbench.watch.collector import watching
 
 #: Workloads that may wait.
@@ -184,11 +185,8 @@ class Controller:
 
     async def work(self):
         """Run what is in the queue, until this is closed."""
-        saver = asyncio.ensure_future(self._save_again())
-        try:
+        async with beside(self._save_again()):
             await self._work()
-        finally:
-            saver.cancel()
 
     async def _work(self):
         while not self._closing:

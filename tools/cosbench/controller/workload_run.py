@@ -14,12 +14,14 @@ from cosbench.controller.core.workload_states import (
     WorkloadState,
 )
 from cosbench.controller.driver_client import DriverLost, RequestDenied
-from cosbench.controller.early_end import ending_early
 from cosbench.controller.lost_drivers import LostDrivers
 from cosbench.controller.work import WorkRun
+from cosbench.tasks import beside
 from cosbench.workload.model import Workload, WorkType
 from cosbench.workload.pacing import pace
 
+#: Seconds between two looks at whether a stage may end before its time.
+LOOK = 1.0
 log = logging.getLogger('cosbench.workload')
 
 
@@ -169,7 +171,9 @@ class WorkloadRun:
     :param context: its ``Context``
     :param skip: a function of (this, ``StageRun``) that says whether a
         stage is left out; None: none is
-    :param enough: see ``ending_early``
+    :param enough: a function of a ``StageRun`` that says why its works may
+        end before their time is over, or '' while they may not; None: they
+        do not
     """
 
     def __init__(self, workload: Workload, context, skip=None, enough=None):
@@ -226,12 +230,22 @@ class WorkloadRun:
         if self._cancelled or self._skip and self._skip(self, stage):
             stage.enter(StageState.SKIPPED)
             return
-        async with ending_early(stage, self._enough):
+        watches = [self._end_early(stage)] if self._enough else []
+        async with beside(*watches):
             await stage.run()
         for text in ('%s, %s' % (stage.id, text) for work in stage.works
                      for text in work.warnings):
             self.context.warnings.append(text)
             log.warning('%s', text)
+
+    async def _end_early(self, stage):
+        reason = ''
+        while not reason:
+            await asyncio.sleep(LOOK)
+            if stage.state is StageState.RUNNING:
+                reason = self._enough(stage)
+        await asyncio.gather(*(each.end_early(reason)
+                               for each in stage.works))
 
     async def cancel(self):
         self._cancelled = True

@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from cosbench.driver.secret import server_tls
+from cosbench.tasks import beside
 
 #: Seconds in which the first head must be there, and between two looks.
 HEAD_TIMEOUT, PERIOD = 10.0, 1.0
@@ -57,20 +58,11 @@ class SlowClients:
             if since is not None and now - since >= self._timeout:
                 each.force_close()
 
-    @asynccontextmanager
-    async def watched(self, runner):
-        """Look every second, in the block.
+    async def watch(self, runner):
+        """Look every second.
 
         :param runner: the ``web.AppRunner`` of the application, set up
         """
-        task = asyncio.ensure_future(self._watch(runner))
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    async def _watch(self, runner):
         while True:
             await asyncio.sleep(PERIOD)
             self.look(runner.server.connections)
@@ -97,7 +89,7 @@ async def listening(app, args):
         port = runner.addresses[0][1]
         print(json.dumps({'pid': os.getpid(), 'port': port}), flush=True)
         log.info('listening on %s:%d', args.host, port)
-        async with slow.watched(runner):
+        async with beside(slow.watch(runner)):
             yield stop
     finally:
         await runner.cleanup()

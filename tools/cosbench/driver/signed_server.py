@@ -53,6 +53,22 @@ def check_encoding(request):
         raise ConfigError.of('Content-Encoding', encoding, 'absent')
 
 
+async def received(reading, seconds):
+    """Wait for the body of a request.
+
+    :param reading: ``request.read()`` or ``request.post()``
+    :param seconds: in which it must be there
+    :raises Failure: if it is not, or not all of it
+    """
+    try:
+        return await asyncio.wait_for(reading, seconds)
+    except asyncio.TimeoutError:
+        raise Failure(408, 'the body did not come in %d s'
+                      % seconds) from None
+    except BROKEN:
+        raise Failure(400, 'the body cannot be read') from None
+
+
 def guarded(gate, handler):
     """Return a handler of requests that must be signed.
 
@@ -85,15 +101,10 @@ async def _body(gate, request, head):
     if (request.content_length or 0) > MAX_BODY:
         raise Failure(413, 'the body is larger than %d bytes' % MAX_BODY)
     try:
-        body = await asyncio.wait_for(request.read(), BODY_TIMEOUT)
-    except asyncio.TimeoutError:
-        raise Failure(408, 'the body did not come in %d s'
-                      % BODY_TIMEOUT) from None
+        body = await received(request.read(), BODY_TIMEOUT)
     except web.HTTPRequestEntityTooLarge:
         raise Failure(413, 'the body is larger than %d bytes'
                       % MAX_BODY) from None
-    except BROKEN:
-        raise Failure(400, 'the body cannot be read') from None
     gate.check_body(head, body)
     if not body:
         return None

@@ -29,6 +29,7 @@ from cosbench.engine.driver_load import Health
 from cosbench.engine.recording import Recording
 from cosbench.engine.worker import workers
 from cosbench.errors import ConfigError
+from cosbench.tasks import ended
 
 #: Seconds.
 GRACE = 30.0
@@ -108,8 +109,7 @@ class MissionRun:
             opening = self.state is MissionState.AUTHING and self._opening
             self._enter(MissionState.CANCELLED)
             if opening:
-                opening.cancel()
-                await asyncio.gather(opening, return_exceptions=True)
+                await ended(opening)
             await self._close()
         elif self.state is MissionState.LAUNCHING:
             await self._withdraw()
@@ -118,8 +118,7 @@ class MissionRun:
                 task.cancel()
 
     async def _withdraw(self):
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await ended(self._task)
         if not self.state.final:
             # It had not come to its first line.
             self._enter(MissionState.CANCELLED)

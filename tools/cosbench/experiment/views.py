@@ -158,10 +158,12 @@ def sections(found: Findings) -> list[str]:
 
 def _over_rounds(found: Findings) -> list[str]:
     """What drifts is seen here, and what happened once."""
+    if found.rounds < 2:
+        return []
     figures = []
-    operations = dict.fromkeys(row.operation for row in found.rows
-                               if found.rounds > 1)
-    for operation in operations:
+    # At most 12 have a number.
+    ticks = tuple(range(1, found.rounds + 1, -(-found.rounds // 12)))
+    for operation in dict.fromkeys(row.operation for row in found.rows):
         for name in _PLOTTED:
             words = '%s: %s' % (operation, FIGURES[name].words)
             rows = [(number, which, short(run.value(name, operation)))
@@ -174,14 +176,10 @@ def _over_rounds(found: Findings) -> list[str]:
             figures.append(figure(
                 words, line_plot(
                     words, 'The figure of each run, by rounds, a line each '
-                    'configuration.', Axis('Round', at=_ticks(found.rounds)),
+                    'configuration.', Axis('Round', at=ticks),
                     Axis(FIGURES[name].words), series),
                 table(words, ('Round', 'Configuration', 'Value'), rows)))
     return [each for each in figures if each]
-
-
-def _ticks(rounds: int, most: int = 12) -> tuple[int, ...]:
-    return tuple(range(1, rounds + 1, -(-rounds // most)))
 
 
 def _runs(found: Findings) -> str:

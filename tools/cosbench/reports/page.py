@@ -101,8 +101,8 @@ def page(title, parts):
         '<body>', tag('h1', title), *parts, '</body>', '</html>', ''))
 
 
-def heading(words, level=2):
-    return tag('h%d' % level, words, id=anchor(words))
+def heading(words):
+    return tag('h2', words, id=anchor(words))
 
 
 def anchor(words):

@@ -19,6 +19,9 @@ WORKERS = (5,) + tuple(10 * 2 ** power for power in range(9))
 KNEE = 0.95
 #: Steps with fewer successes do not count.
 LEAST_SUCCESS = 0.99
+#: How many steps in a row that bring too little are enough, and what share
+#: more than the most before is not too little.
+PATIENCE, GAIN = 2, 0.05
 
 
 @dataclass(frozen=True)
@@ -48,19 +51,18 @@ class Ramp:
     knee: Step | None
 
 
-def find(name, steps, most_ms=None, least_success=LEAST_SUCCESS):
+def find(name, steps, most_ms=None):
     """Find peak and knee of an operation.
 
     :param name: of the operation
     :param steps: each a ``Step``
     :param most_ms: the 95% response time that is accepted, of a rate from
         when operations were due; None: any
-    :param least_success: the success ratio that is accepted, 0 to 1
     :returns: a ``Ramp``; of equal throughput the fewer workers win
     """
     steps = tuple(sorted(steps, key=lambda step: step.workers))
-    accepted = [step for step in steps if _acceptable(
-        step.metrics, most_ms, least_success)]
+    accepted = [step for step in steps
+                if _acceptable(step.metrics, most_ms)]
     if not accepted:
         return Ramp(name, steps, None, None)
     peak = max(accepted, key=lambda step: step.metrics.throughput)
@@ -69,13 +71,13 @@ def find(name, steps, most_ms=None, least_success=LEAST_SUCCESS):
     return Ramp(name, steps, peak, knee)
 
 
-def _acceptable(metrics, most_ms, least_success):
+def _acceptable(metrics, most_ms):
     return metrics.op_count > 0 \
-        and metrics.success_ratio >= least_success \
+        and metrics.success_ratio >= LEAST_SUCCESS \
         and (most_ms is None or metrics.intended.p95 <= most_ms)
 
 
-def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
+def ramps(results, most_ms=None):
     """Find peak and knee of each operation of results.
 
     :param results: each a ``Result``; the steps are its normal works, in
@@ -96,19 +98,16 @@ def ramps(results, most_ms=None, least_success=LEAST_SUCCESS):
             for operation in work.operations:
                 found.setdefault(label(operation), []).append(
                     Step(work.metrics(operation), cpu))
-    return [find(name, steps, most_ms, least_success)
-            for name, steps in found.items()]
+    return [find(name, steps, most_ms) for name, steps in found.items()]
 
 
-def past_peak(throughputs, patience=2, gain=0.05):
+def past_peak(throughputs):
     """For who runs the steps: is more of no use?
 
     :param throughputs: of the steps so far, in their order
-    :param patience: how many steps in a row must have brought too little
-    :param gain: what share more than the most before is enough
-    :returns: whether the last ``patience`` steps all gained less
+    :returns: whether the last ``PATIENCE`` of them all gained less
     """
-    if len(throughputs) <= patience:
+    if len(throughputs) <= PATIENCE:
         return False
-    best = max(throughputs[:-patience])
-    return all(each < best * (1 + gain) for each in throughputs[-patience:])
+    best = max(throughputs[:-PATIENCE])
+    return all(each < best * (1 + GAIN) for each in throughputs[-PATIENCE:])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ramp as text, as JSON, as a page."""
+"""A ramp as text, as JSON, as a part of a page."""
 
 from dataclasses import asdict
 
 from cosbench.measure.drivers import BUSY_PERCENT
 from cosbench.reports.numbers import aligned, ratio, short, size
-from cosbench.reports.page import heading, page, paragraph, plots, table
+from cosbench.reports.page import heading, paragraph, plots, table
 from cosbench.reports.run_plots import against_workers
 from swift_lightsync.common.text import printable
 
@@ -75,12 +75,6 @@ def section(ramp):
                 _marks(ramp))),
             table('Steps of ' + ramp.name, _COLUMNS[:-1] + ('Note',),
                   _rows(ramp))]
-
-
-def as_page(ramps, title='Performance against workers'):
-    """Return the page, as HTML."""
-    return page(title, filter(None, (
-        part for ramp in ramps for part in section(ramp))))
 
 
 def _marks(ramp):

@@ -208,7 +208,9 @@ def against_workers(runs, marks=()):
     if not numbers:
         return []
     workers = Axis('Workers', True, Scale(
-        numbers[0] / 1.2, numbers[-1] * 1.2, True), _spread(numbers))
+        numbers[0] / 1.2, numbers[-1] * 1.2, True),
+        # At most 12 of them.
+        tuple(numbers[::-(-len(numbers) // 12)]))
     found = (
         ('Throughput against workers', 'Successful operations a second at '
          'each number of workers.', _RATE, (('', 'throughput'),)),
@@ -221,11 +223,6 @@ def against_workers(runs, marks=()):
             for name, steps in runs.items()
             for which, attribute in attributes], marks), figures)
         for title, words, axis, attributes in found) if each]
-
-
-def _spread(numbers, most=12):
-    """Return at most so many of them, as a tuple."""
-    return tuple(numbers[::-(-len(numbers) // most)])
 
 
 def _series(name, steps, attribute):

@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 
 from cosbench.measure.nodes import MAX_POINTS, NodePoint
+from cosbench.tasks import beside
 from cosbench.watch.core.node_figures import Look, busy_disks, point
 from cosbench.watch.core.targets import Target
 from swift_lightsync.common.openmetrics import MAX_TEXT
@@ -85,14 +86,8 @@ async def watching(targets: Iterable[Target]) -> AsyncIterator[list[Node]]:
     async with aiohttp.ClientSession(
             trust_env=False, cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as http:
-        tasks = [asyncio.ensure_future(_follow(each, http))
-                 for each in nodes]
-        try:
+        async with beside(*(_follow(each, http) for each in nodes)):
             yield nodes
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _follow(node: Node, http: aiohttp.ClientSession) -> None:

@@ -26,6 +26,16 @@ def made(kind, text, auth='none', auth_text=''):
                       Storage(kind, Config.parse(text)))
 
 
+@asynccontextmanager
+async def in_use(storage):
+    """:returns: a context of a ``Storage``, which is open in the block"""
+    await storage.open()
+    try:
+        yield storage
+    finally:
+        await storage.close()
+
+
 class LoopsCase(unittest.TestCase):
     """Runs its async tests on asyncio's loop and on uvloop.
 

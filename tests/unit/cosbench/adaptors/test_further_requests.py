@@ -6,15 +6,17 @@ import json
 from contextlib import asynccontextmanager
 from urllib.parse import unquote
 
-from cosbench.adaptors import storage_of
 from cosbench.adaptors.base import OperationError, Storage, Want
 from cosbench.adaptors.content import Body
 from cosbench.adaptors.core import s3_bodies, swift_bodies
-from cosbench.workload.config import Config
-from cosbench.workload.model import Auth
-from cosbench.workload.model import Storage as Settings
 from cosbench.workload.requests import Large, Parts
-from tests.unit.cosbench.adaptors.servers import LoopsCase, Recorder, answer
+from tests.unit.cosbench.adaptors.servers import (
+    LoopsCase,
+    Recorder,
+    answer,
+    in_use,
+    made,
+)
 from tests.unit.cosbench.adaptors.test_s3 import signed_by_botocore
 
 CONFIGS = {
@@ -29,13 +31,8 @@ BODIES = [Body(3, seed=1), Body(3, seed=2), Body(2, seed=3)]
 @asynccontextmanager
 async def opened(kind, respond):
     async with Recorder(respond).running() as server:
-        found = storage_of(Auth(), Settings(kind, Config.parse(
-            CONFIGS[kind] % server.url)))
-        await found.open()
-        try:
+        async with in_use(made(kind, CONFIGS[kind] % server.url)) as found:
             yield server, found
-        finally:
-            await found.close()
 
 
 def lines(server, prefix='/v1/a'):

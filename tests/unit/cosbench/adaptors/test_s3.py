@@ -2,7 +2,6 @@
 """s3: requests that a verifying server accepts."""
 
 import hmac
-from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
 from unittest import mock
@@ -21,6 +20,7 @@ from tests.unit.cosbench.adaptors.servers import (
     LoopsCase,
     Recorder,
     answer,
+    in_use,
     made,
 )
 
@@ -52,14 +52,8 @@ def signed_by_botocore(request, secret='S=K', more=()):
     return again.headers['Authorization']
 
 
-@asynccontextmanager
-async def opened(server, text=''):
-    found = storage(KEYS + 'endpoint=%s;%s' % (server.url, text))
-    await found.open()
-    try:
-        yield found
-    finally:
-        await found.close()
+def opened(server, text=''):
+    return in_use(storage(KEYS + 'endpoint=%s;%s' % (server.url, text)))
 
 
 class TestRequests(LoopsCase):

@@ -13,20 +13,16 @@ from tests.unit.cosbench.adaptors.servers import (
     LoopsCase,
     Recorder,
     answer,
+    in_use,
     made,
 )
 
 storage = partial(made, 'swift')
 
 
-@asynccontextmanager
-async def opened(server, text='', path='/v1/AUTH_a'):
-    found = storage('token=t;storage_url=%s%s;%s' % (server.url, path, text))
-    await found.open()
-    try:
-        yield found
-    finally:
-        await found.close()
+def opened(server, text=''):
+    return in_use(storage(
+        'token=t;storage_url=%s/v1/AUTH_a;%s' % (server.url, text)))
 
 
 class Swift(Recorder):
@@ -59,13 +55,10 @@ class Swift(Recorder):
     @asynccontextmanager
     async def opened(self, more=''):
         async with self.running():
-            found = storage('', 'swauth', 'username=u;password=p;'
-                            'auth_url=%s/auth;%s' % (self.url, more))
-            await found.open()
-            try:
+            async with in_use(storage(
+                    '', 'swauth', 'username=u;password=p;auth_url=%s/auth;%s'
+                    % (self.url, more))) as found:
                 yield found
-            finally:
-                await found.close()
 
     def expire(self):
         self.expired.add('tk%d' % self.logins)
@@ -190,22 +183,18 @@ class TestCredentials(LoopsCase):
     async def test_what_auth_gives_wins_over_the_config(self):
         server = Swift()
         async with server.running():
-            found = storage(
-                'token=mine;storage_url=http://127.0.0.1:1/v1/other',
-                'swauth', 'username=u;password=p;auth_url=%s/auth'
-                % server.url)
-            await found.open()
-            await found.put('c', 'o', Body(1))
-            await found.close()
+            async with in_use(storage(
+                    'token=mine;storage_url=http://127.0.0.1:1/v1/other',
+                    'swauth', 'username=u;password=p;auth_url=%s/auth'
+                    % server.url)) as found:
+                await found.put('c', 'o', Body(1))
         self.assertEqual('tk1', server.requests[-1].headers['x-auth-token'])
 
     async def test_the_config_stands_for_what_auth_does_not_give(self):
         async with Recorder().running() as server:
-            found = storage('storage_url=%s/v1/a' % server.url, 'mock',
-                            'token=mocked')
-            await found.open()
-            await found.get('c', 'o')
-            await found.close()
+            async with in_use(storage('storage_url=%s/v1/a' % server.url,
+                                      'mock', 'token=mocked')) as found:
+                await found.get('c', 'o')
         self.assertEqual('mocked',
                          server.requests[0].headers['x-auth-token'])
 
@@ -285,10 +274,9 @@ class TestExpiredTokens(LoopsCase):
         server = Swift()
         async with server.running():
             for _ in range(2):
-                found = storage('', 'swauth', 'username=u;password=p;'
-                                'caching=true;auth_url=%s/auth' % server.url)
-                await found.open()
-                await found.put('c', 'o', Body(1))
-                await found.close()
+                async with in_use(storage(
+                        '', 'swauth', 'username=u;password=p;caching=true;'
+                        'auth_url=%s/auth' % server.url)) as found:
+                    await found.put('c', 'o', Body(1))
                 server.expire()
         self.assertEqual(2, server.logins)

@@ -55,18 +55,17 @@ def _share(values: Sequence[float], confidence: float) -> float:
 
 #: Seconds: what drivers have measured and not reported yet.
 UNTOLD = 3.0
+CONFIDENCE = 0.95
 
 
 class Steady:
     """Says whether the works of a stage may end.
 
     :param precision: how well throughput and mean time must be known
-    :param confidence: 0 to 1
     """
 
-    def __init__(self, precision: float, confidence: float = 0.95) -> None:
+    def __init__(self, precision: float) -> None:
         self._precision = precision
-        self._confidence = confidence
 
     def __call__(self, stage: Any) -> str:
         """Return why a stage may end; '': it goes on.
@@ -80,7 +79,7 @@ class Steady:
             line, begin = work.measured.timeline, work.work.rampup
             end = (work.elapsed - UNTOLD) // line.seconds * line.seconds
             found += [width(line.intervals(each.id, begin, end),
-                            self._confidence) if end > begin else None
+                            CONFIDENCE) if end > begin else None
                       for each in work.work.operations]
         widest = max(math.inf if each is None else each for each in found) \
             if found else math.inf

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks that go on beside something else, and end with it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+
+async def ended(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks, and wait until they have ended, however they do."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def beside(*coroutines: Coroutine[Any, Any, Any],
+                 ) -> AsyncIterator[list[asyncio.Task[Any]]]:
+    """Run coroutines as long as the block goes on.
+
+    :returns: a context of their tasks
+    """
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    try:
+        yield tasks
+    finally:
+        await ended(*tasks)
