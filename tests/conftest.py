@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Temporary files of a run of tests: in one directory, and none left.
 
+Hypothesis draws the same examples in each run, however slow the machine is.
+
 A run fails if its tests leave files behind. A run that is told to end
 (SIGTERM) cleans up; what a killed one left, processes and mounts too, is
 removed by the next one.
@@ -13,6 +15,12 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from glob import glob
+
+from hypothesis import settings
+
+settings.register_profile('deterministic', derandomize=True, database=None,
+                          deadline=None)
+settings.load_profile('deterministic')
 
 PREFIX = 'lst-'
 #: What pytest itself keeps of the last runs.

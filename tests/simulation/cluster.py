@@ -13,7 +13,7 @@ LIGHTSYNC = ('lightsync', 'lightsync-unbatched')
 #: Derandomised: the same examples each time. A printed example names its
 #: world's seed, which is all that it depends on.
 QUICK = settings(
-    max_examples=12, deadline=None, derandomize=True,
+    max_examples=12,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
     suppress_health_check=[HealthCheck.too_slow])
 #: Rounds in which nothing fails: more than the failure tables (60 s, two

@@ -206,7 +206,7 @@ class TestFooter(unittest.TestCase):
 
 class TestBlockSums(unittest.TestCase):
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(st.lists(st.integers(0, 3 * BLOCK), max_size=6))
     def test_pieces_do_not_matter(self, lengths):
         sums, whole = BlockSums(), b''
@@ -223,7 +223,6 @@ class TestBlockSums(unittest.TestCase):
 
 class TestMetadata(unittest.TestCase):
 
-    @settings(deadline=None)
     @given(st.dictionaries(
         st.binary(max_size=30).map(
             lambda data: data.decode('utf8', 'surrogateescape')),

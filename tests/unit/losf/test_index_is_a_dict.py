@@ -143,5 +143,5 @@ class IndexMachine(RuleBasedStateMachine):
 
 TestIndexIsADict = IndexMachine.TestCase
 TestIndexIsADict.settings = settings(
-    max_examples=25, stateful_step_count=20, deadline=None,
+    max_examples=25, stateful_step_count=20,
     suppress_health_check=[HealthCheck.too_slow])

@@ -158,7 +158,7 @@ class TestBucket(unittest.TestCase):
 
 class TestAgainstADict(unittest.TestCase):
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     @given(st.lists(st.tuples(st.sampled_from(HASHES), FILES | LONG),
                     max_size=150))
     def test_what_it_tells_is_so(self, changes):

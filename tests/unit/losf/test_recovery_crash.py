@@ -281,7 +281,7 @@ STEPS = st.lists(st.tuples(
 
 class TestPowerCut(PowerCutTest):
 
-    @settings(max_examples=40, deadline=None,
+    @settings(max_examples=40,
               suppress_health_check=list(HealthCheck))
     @given(STEPS, st.sampled_from(['tail', 'hole', 'lost']),
            st.integers(0, 1000))

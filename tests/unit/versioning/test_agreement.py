@@ -122,7 +122,7 @@ actions = st.lists(st.tuples(
     st.integers(0, 2), st.integers(0, 30)), min_size=8, max_size=30)
 skews = st.lists(st.sampled_from([-500, -499, -1, 0, 0, 0, 1, 500]),
                  min_size=3, max_size=3)
-checked = settings(max_examples=100, deadline=None, derandomize=True,
+checked = settings(max_examples=100,
                    suppress_health_check=list(HealthCheck))
 
 

@@ -4,7 +4,7 @@
 from dataclasses import replace
 from unittest import mock
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from swift.common.utils import ShardRange, Timestamp
 
@@ -55,7 +55,6 @@ def distinct(found):
 
 class TestDigest(VerbCase):
 
-    @settings(deadline=None)
     @given(st.lists(entries), st.lists(entries))
     def test_it_is_the_same_if_and_only_if_the_versions_are(self, one, two):
         one, two = distinct(one), distinct(two)

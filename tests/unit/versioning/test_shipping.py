@@ -139,7 +139,7 @@ class TestShipment(unittest.TestCase):
         found, = read(altered(DATA, headers=[[name, 'b']]))
         self.assertEqual(((name, 'b'),), found.headers)
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     @given(st.sampled_from(ALL), st.data())
     def test_whatever_replaces_a_field_is_read_or_refused(self, each, data):
         frame = json.loads(framed(each))

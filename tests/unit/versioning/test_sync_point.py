@@ -152,7 +152,7 @@ class TestProgress(unittest.TestCase):
         self.progress.done(9)
         self.assertFalse(self.progress.advance())
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     @given(st.lists(st.sets(st.integers(1, 30)), max_size=8),
            st.sets(st.integers(1, 30)))
     def test_the_point_never_passes_a_row_that_is_there_and_not_done(

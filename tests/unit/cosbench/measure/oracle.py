@@ -12,7 +12,7 @@ from cosbench.measure.sample import Sample
 
 MICROSECOND = 1e-6
 #: The machine may be busy.
-PATIENT = settings(deadline=None, max_examples=60)
+PATIENT = settings(max_examples=60)
 
 
 def microseconds(seconds):

@@ -4,7 +4,7 @@
 import random
 import unittest
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from swift_lightsync.sync.core.conversation import Ask
@@ -15,7 +15,6 @@ from tools.simulation.placement import Sample, place
 
 class TestPlace(unittest.TestCase):
 
-    @settings(deadline=None)
     @given(st.integers(2, 9), st.integers(0, 20), st.integers(1, 300))
     def test_a_row_has_different_nodes(self, replicas, more, partitions):
         placement = place(replicas + more, replicas, partitions, 100,
