@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from swift_lightsync.sync.core.replica_ring import device_key, endpoint
+from swift_lightsync.sync.core.device_keys import device_key, endpoint
 
 __all__ = ['Job', 'JobKey', 'device_key', 'endpoint', 'job_key']
 

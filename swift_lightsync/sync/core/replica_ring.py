@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circular Hash Checking: the replica ring of a partition, and its devices.
+"""Circular Hash Checking: the replica ring of a partition.
 
 LightSync §5.3, Fig. 21. Every node derives the same ring from the object
 ring alone, so there is nothing to agree upon.
@@ -8,23 +8,11 @@ ring alone, so there is nothing to agree upon.
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from swift_lightsync.common.address import DeviceTuple, NodeTuple
-
 MASK = (1 << 64) - 1
 
 #: A device as an object ring describes it: a dict with ``id``, ``region``...
 RingDevice = Mapping[str, Any]
 _Device = TypeVar('_Device', bound=RingDevice)
-
-
-def endpoint(node: RingDevice) -> NodeTuple:
-    """Return the key of the node that a device is in."""
-    return node['replication_ip'], node['replication_port']
-
-
-def device_key(node: RingDevice) -> DeviceTuple:
-    """Return the key of a device alone."""
-    return (*endpoint(node), node['device'])
 
 
 def _mix(partition: int, device_id: int) -> int:

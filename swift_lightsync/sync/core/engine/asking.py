@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 
 from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.sync.core.conversation import Told, told_of
+from swift_lightsync.sync.core.device_keys import endpoint
 from swift_lightsync.sync.core.engine.actions import Process, Together
 from swift_lightsync.sync.core.engine.grouping import (
     Pair,
@@ -17,7 +18,6 @@ from swift_lightsync.sync.core.engine.grouping import (
 )
 from swift_lightsync.sync.core.engine.peers import Peers
 from swift_lightsync.sync.core.engine.rounds import Round
-from swift_lightsync.sync.core.replica_ring import endpoint
 from swift_lightsync.sync.core.sync_round import Answer
 
 #: Messages under way at once.

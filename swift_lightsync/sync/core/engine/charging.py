@@ -13,6 +13,7 @@ from swift_lightsync.common.address import (
     NodeTuple,
     PlaceTuple,
 )
+from swift_lightsync.sync.core.device_keys import device_key, endpoint
 from swift_lightsync.sync.core.engine.actions import (
     Failed,
     Outcome,
@@ -22,11 +23,7 @@ from swift_lightsync.sync.core.engine.actions import (
     Sender,
 )
 from swift_lightsync.sync.core.postponed import Postponed
-from swift_lightsync.sync.core.replica_ring import (
-    RingDevice,
-    device_key,
-    endpoint,
-)
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.wire.notice import Notice
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from swift_lightsync.common.address import DeviceTuple, NodeTuple
+from swift_lightsync.sync.core.device_keys import device_key, endpoint
 from swift_lightsync.sync.core.engine.actions import (
     Process,
     Reply,
@@ -30,11 +31,7 @@ from swift_lightsync.sync.core.engine.exchange_actions import (
 )
 from swift_lightsync.sync.core.engine.peers import Peers
 from swift_lightsync.sync.core.engine.rounds import Round
-from swift_lightsync.sync.core.replica_ring import (
-    RingDevice,
-    device_key,
-    endpoint,
-)
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
 
 #: Most partitions, and most suffixes of theirs, that are exchanged at once.

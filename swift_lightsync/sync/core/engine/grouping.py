@@ -8,8 +8,9 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from swift_lightsync.sync.core.conversation import Told
+from swift_lightsync.sync.core.device_keys import device_key
 from swift_lightsync.sync.core.engine.rounds import Round
-from swift_lightsync.sync.core.replica_ring import RingDevice, device_key
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Answer, Check
 

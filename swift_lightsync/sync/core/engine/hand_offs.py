@@ -8,12 +8,13 @@ pushed what they lack. PROTOCOL.md, "Hand-offs".
 from collections.abc import Callable, Collection, Iterable
 
 from swift_lightsync.common.address import DeviceTuple
+from swift_lightsync.sync.core.device_keys import device_key
 from swift_lightsync.sync.core.engine.actions import Process
 from swift_lightsync.sync.core.engine.exchanging import Exchanging
 from swift_lightsync.sync.core.engine.peers import Peers
 from swift_lightsync.sync.core.engine.playing import playing_together
 from swift_lightsync.sync.core.engine.rounds import Actions, Round
-from swift_lightsync.sync.core.replica_ring import RingDevice, device_key
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import (
     NEXT,
     Answer,

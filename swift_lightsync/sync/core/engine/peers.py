@@ -18,6 +18,7 @@ from swift_lightsync.sync.core.conversation import (
     SharedTold,
     Told,
 )
+from swift_lightsync.sync.core.device_keys import device_key, endpoint
 from swift_lightsync.sync.core.engine.actions import (
     Knock,
     Outcome,
@@ -34,11 +35,7 @@ from swift_lightsync.sync.core.engine.charging import (
     Failures,
 )
 from swift_lightsync.sync.core.idleness import Idleness, Rounds
-from swift_lightsync.sync.core.replica_ring import (
-    RingDevice,
-    device_key,
-    endpoint,
-)
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Answer
 

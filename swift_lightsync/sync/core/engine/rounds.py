@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Optional, Protocol, Union
 
 from swift_lightsync.common.address import DeviceTuple
-from swift_lightsync.sync.core.replica_ring import RingDevice, device_key
+from swift_lightsync.sync.core.device_keys import device_key
+from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import (
     NEXT,
     Action,
