@@ -8,7 +8,7 @@ durable: FORMAT.md, "Fragments".
 """
 
 from os.path import basename
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 from swift.common.concurrency import tpool
 from swift.obj import diskfile
@@ -29,17 +29,22 @@ class _Untold(OneObject):
     :param find: of an ObjectFiles
     :param path: of the hash directory
     :param tell: what tells the index, a function of that name that returns
-        the files of the object, as a dict
+        the files of the object, as a dict; None if it was told before
     """
 
     def __init__(self, find: Any, path: str,
-                 tell: Callable[[str], Dict[str, Location]]) -> None:
+                 tell: Callable[[str], Optional[Dict[str, Location]]]
+                 ) -> None:
         super().__init__(find, path)
         self._tell = tell
 
     def rename_file(self, source: str, target: str) -> None:
         """Enter the fragment by the name by which it is durable."""
-        self._given = self._located = self._tell(basename(target))
+        files = self._tell(basename(target))
+        if files is None:
+            super().rename_file(source, target)
+        else:
+            self._given = self._located = files
 
 
 class KVECDiskFileWriter(diskfile.ECDiskFileWriter, KVWriter):
@@ -70,6 +75,8 @@ class KVECDiskFileWriter(diskfile.ECDiskFileWriter, KVWriter):
             super()._note_change()
 
     def _tell(self, name):
+        if not self._untold:
+            return None
         before, pending = self._untold
         if name != before:
             self._store.mark_durable(pending)

@@ -132,6 +132,10 @@ class TestDurability(FragmentTest):
         with df.create() as writer:
             writer.commit(now)
         self.assertEqual(file, self.only_file())
+        with self.written(2, now) as (writer, _):
+            writer.commit(now)
+            writer.commit(now)
+        self.assertEqual(2, len(self.names()))
 
     def test_a_fragment_that_a_newer_one_has_removed_is_durable_enough(self):
         before, now = self.now(), self.now()
