@@ -106,8 +106,8 @@ class _Wanted:
         header = RecordHeader.unpack(header)
         expect('the hash', header.hash, self.hash, header.hash == self.hash)
         footer = Footer.unpack(footer, self.hash, self.location)
-        expect('the lengths', _lengths(header), _lengths(self.location),
-               _lengths(header) == _lengths(self.location))
+        found, wanted = _lengths(header), _lengths(self.location)
+        expect('the lengths', found, wanted, found == wanted)
         # a fragment's record keeps its name when it becomes durable
         expect('the name', footer.name, self.name, self.name == footer.name
                or self.name == durable_name(footer.name))

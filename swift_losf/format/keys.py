@@ -137,11 +137,6 @@ def turned(place: bytes) -> bytes:
     return place[PLACE - HASH_LENGTH:]
 
 
-def hash_of(place: bytes) -> bytes:
-    """Return the hash of what place_of gave."""
-    return _turn_back(turned(place))
-
-
 def split_code(key: bytes) -> Tuple[bytes, bytes]:
     """Return place_of() of a file's key, and the code of its name."""
     return key[1:_FILE_PREFIX], key[_FILE_PREFIX:]

@@ -122,9 +122,12 @@ def _server(objects):
 
 
 def _memory(pid):
+    """Return MiB of memory: its own, and what it has mapped of tables."""
     with open('/proc/%d/status' % pid) as lines:
-        return next(int(line.split()[1]) / 1024 for line in lines
-                    if line.startswith('VmRSS'))
+        return {name: int(line.split()[1]) / 1024 for line in lines
+                for name, start in (('own_mib', 'RssAnon'),
+                                    ('mapped_mib', 'RssFile'))
+                if line.startswith(start)}
 
 
 def measure(directory, count, size):
@@ -152,7 +155,7 @@ def measure(directory, count, size):
         found['start_seconds'] = seconds
         for number in range(ASKED):
             client.list_hash(*reversed(objects.hash(number)))
-        found['rss_mib'] = _memory(process.pid)
+        found.update(_memory(process.pid))
     with _server(objects) as (_, _, seconds):
         found['start_after_kill_seconds'] = seconds
     return found
