@@ -21,10 +21,10 @@ from typing import Iterator, Optional
 import plyvel
 
 from swift_lightsync.common.command import UsageError
+from swift_lightsync.common.files import sync_directory
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import Layout
 from swift_losf.fsck.entries import require_index
-from swift_losf.index.db import fsync
 from swift_losf.index.index import Index
 from swift_losf.upkeep.lost_index import set_aside
 
@@ -60,7 +60,7 @@ def back_up(layout: Layout, directory: str) -> int:
         raise UsageError('%s: %s' % (layout.index, error)) from error
     _fsync_all(part)
     os.rename(part, directory)
-    fsync(os.path.dirname(os.path.abspath(directory)))
+    sync_directory(os.path.dirname(os.path.abspath(directory)))
     return files
 
 
@@ -98,8 +98,9 @@ def _count(path: str) -> int:
 
 def _fsync_all(directory: str) -> None:
     for name in os.listdir(directory):
-        fsync(os.path.join(directory, name))
-    fsync(directory)
+        with open(os.path.join(directory, name), 'rb') as file:
+            os.fsync(file.fileno())
+    sync_directory(directory)
 
 
 def staged(layout: Layout, directory: str) -> str:
@@ -122,4 +123,4 @@ def put_in_place(layout: Layout, path: str) -> None:
     if os.path.exists(layout.index):
         set_aside(layout, 'a backup takes its place')
     os.rename(path, layout.index)
-    fsync(os.path.dirname(layout.index))
+    sync_directory(os.path.dirname(layout.index))
