@@ -101,7 +101,9 @@ class Index:
                                           files):
                 self._require_unremoved(location)
                 change.replace_file(files, key, name, location)
-            elif files.get(written_name(name)) == location:
+            elif location.spot in [
+                    files[each].spot for each in files
+                    if each == written_name(name)]:
                 # Recovery has entered it before it was said to be durable.
                 self._rename(change, partition, hash_, files,
                              written_name(name), name)
