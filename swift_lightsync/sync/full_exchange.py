@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 
 #: Partitions of a device that a pass may list anew, however short it is.
 LEAST = 64
+#: Bits of a partition number.
+BITS = 32
+
+
+def _packed(key: JobKey) -> int:
+    """Return a number that tells a job from the others of its device."""
+    return key[1] << BITS | int(key[2])
 
 
 @dataclass(frozen=True)
@@ -81,9 +88,10 @@ class FullExchanges:
         #: far as this pass has found.
         self._compared: dict[tuple[str, int, int], float] = {}
         self._found: dict[tuple[str, int, int], float] = {}
-        #: Partitions of such turns that were not played to their ends, in the
-        #: order of their turns, and when they last had been.
-        self._owed: dict[JobKey, float] = {}
+        #: By device: partitions of such turns that were not played to their
+        #: ends, in the order of their turns, and when they last had been. Of
+        #: a replicator that begins these can be nearly all.
+        self._owed: dict[str, dict[int, float]] = defaultdict(dict)
         #: When the pass began, and how many partitions of each device it may
         #: list yet.
         self._begun = time.time()
@@ -114,10 +122,14 @@ class FullExchanges:
         :param jobs: the jobs of these
         """
         self._turns.update(self._given or {})
-        if any(key[0] in devices for key in self._owed):
-            here = set(map(job_key, jobs))
-            self._owed = {key: when for key, when in self._owed.items()
-                          if key[0] not in devices or key in here}
+        here: dict[str, set[int]] = {
+            device: set() for device in devices if self._owed[device]}
+        for job in jobs if here else ():
+            if job['device'] in here:
+                here[job['device']].add(_packed(job_key(job)))
+        for device, found in here.items():
+            for number in self._owed[device].keys() - found:
+                del self._owed[device][number]
         self._compared = {
             place: when for place, when in self._compared.items()
             if place[0] not in devices}
@@ -131,9 +143,9 @@ class FullExchanges:
         :param now: the time, seconds
         """
         return max(0.0, now - min(
-            (when for (name, _, _), when in [*self._compared.items(),
-                                             *self._owed.items()]
-             if name == device), default=now))
+            [*self._owed[device].values(), *(
+                when for (name, _, _), when in self._compared.items()
+                if name == device)], default=now))
 
     def turn(self, job: Job, exchanged: float, now: float) -> Optional[Turn]:
         """Return the full exchange that a partition wants now.
@@ -146,16 +158,17 @@ class FullExchanges:
         partition = int(job['partition'])
         interval = self.daemon.full_exchange_interval
         key, phase = job_key(job), phase_of(partition)
-        place = *key[:2], phase
-        exchanged = self._owed.get(key, max(
+        place, number = (*key[:2], phase), _packed(key)
+        owed = self._owed[key[0]]
+        exchanged = owed.get(number, max(
             exchanged, self._turns.get(place, 0.0)))
         before = self._incomplete.get(key)
-        is_due = key in self._owed or full_exchange_due(
+        is_due = number in owed or full_exchange_due(
             partition, exchanged, now, interval)
         is_whole = before is None or full_exchange_due(
             partition, before.when, now, interval)
         if is_due and is_whole and self._given is not None:
-            self._owed.setdefault(key, exchanged)
+            owed.setdefault(number, exchanged)
             self._room[key[0]] -= 1
             is_due = self._room[key[0]] >= 0
         if not is_due:
@@ -180,9 +193,10 @@ class FullExchanges:
         :param due: the policy and number of each
         """
         for policy, partition in due:
-            key = device, int(policy), str(partition)
-            self._owed.setdefault(key, self._turns.get(
-                (*key[:2], phase_of(partition)), self._begun))
+            self._owed[device].setdefault(
+                _packed((device, int(policy), str(partition))),
+                self._turns.get((device, int(policy), phase_of(partition)),
+                                self._begun))
 
     def waiting(self, device: str) -> Iterator[tuple[StoragePolicy, int]]:
         """Yield the partitions of a device that this pass may exchange with
@@ -191,14 +205,14 @@ class FullExchanges:
         :param device: name of the local device
         """
         most = self._room[device]
-        owed = islice((key for key in list(self._owed) if key[0] == device),
+        owed = islice(self._owed[device],
                       None if math.isinf(most) else int(most))
-        for name, index, partition in [*owed, *(
-                key for key, before in self._incomplete.items()
-                if before.skipped)]:
-            policy = POLICIES.get_by_index(index)
-            if name == device and policy:
-                yield policy, int(partition)
+        for number in [*owed, *(
+                _packed(key) for key, before in self._incomplete.items()
+                if key[0] == device and before.skipped)]:
+            policy = POLICIES.get_by_index(number >> BITS)
+            if policy:
+                yield policy, number & (1 << BITS) - 1
 
     def played(self, job: Job, turn: Turn, skipped: Collection[DeviceTuple],
                went_well: bool) -> None:
@@ -210,7 +224,7 @@ class FullExchanges:
         :param went_well: whether it went well with all others
         """
         key = job_key(job)
-        self._owed.pop(key, None)
+        self._owed[key[0]].pop(_packed(key), None)
         if skipped or not went_well:
             same = frozenset(skipped)
             self._incomplete[key] = _Incomplete(

@@ -15,7 +15,7 @@ from swift_lightsync.sync.core.shared_set import SharedItem
 from swift_lightsync.sync.core.sync_round import Answer, Check
 
 #: Partitions whose rounds are played together: each takes 3 KiB.
-TOGETHER = 4096
+TOGETHER = 2048
 
 _Item = TypeVar('_Item')
 
