@@ -10,6 +10,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from logging import Logger
 from typing import Any, Optional, TypeVar, Union
@@ -252,38 +253,32 @@ class Fingerprints:
             self.logger.warning('Unable to keep the fingerprint of %s: %s',
                                 partition_path, err)
 
-    def relist(self, device: str, partition: Partition) -> int:
-        """Make a partition's hashes reflect the suffixes that really exist.
+    def relist(self, device: str, partition: Partition
+               ) -> tuple[int, Fingerprint]:
+        """Make hashes and root reflect the suffixes that really exist.
 
         Nothing is written if they do: stock Swift would replace hashes.pkl. A
         partition that is gone has none.
 
         :param device: name of the device
         :param partition: the partition
-        :returns: the number of suffixes that had to be hashed
+        :returns: the number of suffixes that had to be hashed, and the
+            fingerprint then
         """
         path = get_part_path(self._dev_path(device), self.policy, partition)
-        try:
-            suffixes = suffixes_in(self.df_mgr, path)
-        except FileNotFoundError:
-            # The partition was moved away meanwhile.
-            return 0
-        if suffixes <= read_hashes(path).keys():
-            return 0
-        hashed: int = self.df_mgr._get_hashes(
-            device, partition, self.policy, do_listdir=True)[0]
-        return hashed
-
-    def scrub(self, device: str, partition: Partition) -> int:
-        """Replace a fingerprint that is wrong; else as :meth:`relist`."""
-        hashed, known = self.relist(device, partition), self.get(
-            device, partition)[1]
-        dev_path = self._dev_path(device)
-        found = changed_file.from_hashes_file(get_part_path(
-            dev_path, self.policy, partition), known.exchanged, self._summary)
+        hashed = 0
+        # The partition may have been moved away meanwhile.
+        with suppress(FileNotFoundError):
+            if not suffixes_in(self.df_mgr, path) <= read_hashes(path).keys():
+                hashed = self.df_mgr._get_hashes(
+                    device, partition, self.policy, do_listdir=True)[0]
+        more, known = self.get(device, partition)
+        found = changed_file.from_hashes_file(path, known.exchanged,
+                                              self._summary)
         if found and found != known:
-            self._keep(dev_path, device, partition, found)
-        return hashed
+            self._keep(self._dev_path(device), device, partition, found)
+            known = found
+        return hashed + more, known
 
     def note_exchange(self, device: str, partition: Partition,
                       now: float) -> None:

@@ -98,11 +98,8 @@ class PartitionRound(Round):
 
         :returns: how many had to be hashed, and the fingerprint then
         """
-        where = self.device, self.job['partition']
-        prints = self.daemon.fingerprints(self.policy)
-        hashed = prints.relist(*where)
-        more, fingerprint = prints.get(*where)
-        return hashed + more, fingerprint
+        return self.daemon.fingerprints(self.policy).relist(
+            self.device, self.job['partition'])
 
     def exchanged(self, key: DeviceTuple, pushed: int, suffixes: int) -> int:
         """Take the success of an Exchange, and count it."""

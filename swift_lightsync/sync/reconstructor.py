@@ -142,8 +142,8 @@ class LightSyncReconstructor(ObjectReconstructor):
     def _list_anew(self, place: Place) -> bool:
         """List a partition anew; return False if that fails."""
         try:
-            hashed = tpool.execute(self._prints(place.policy).scrub,
-                                   place.device, place.partition)
+            hashed, _ = tpool.execute(self._prints(place.policy).relist,
+                                      place.device, place.partition)
             self.logger.update_stats('suffix.hashes', hashed)
         except (Exception, Timeout) as err:
             # Stock Swift tries, too, and says what is wrong.

@@ -307,7 +307,7 @@ class TestExchanged(FingerprintTestCase):
         with open(self.file('hashes.invalid'), 'w'):
             pass  # as after a power cut
         self.assertEqual((0, known), self.get())
-        self.assertEqual(1, self.fingerprints.relist('sda', PARTITION))
+        self.assertEqual(1, self.fingerprints.relist('sda', PARTITION)[0])
         _, renewed = self.get()
         self.assertEqual(2, renewed.suffixes)
         self.assertIn(suffix, read_hashes(self.path))
@@ -316,8 +316,19 @@ class TestExchanged(FingerprintTestCase):
         self.put_object()
         self.get()
         before = os.stat(self.file('hashes.pkl')).st_ino
-        self.assertEqual(0, self.fingerprints.relist('sda', PARTITION))
+        self.assertEqual(0, self.fingerprints.relist('sda', PARTITION)[0])
         self.assertEqual(before, os.stat(self.file('hashes.pkl')).st_ino)
+
+    def test_relist_replaces_a_root_that_is_wrong(self):
+        self.put_object()
+        known = self.get()[1]
+        wrong = replace(known, root='f' * 32)
+        store(self.path, self.tmp, wrong)
+        self.fingerprints = self.other_process()
+        self.assertEqual((0, wrong), self.get())
+        self.assertEqual((0, known),
+                         self.fingerprints.relist('sda', PARTITION))
+        self.assertEqual(known, load(self.path))
 
 
 class TestRaces(FingerprintTestCase):
