@@ -11,15 +11,10 @@ import swiftclient
 from swift.common.utils import hash_path
 
 from tests.functional.clusters import R3, object_servers, wait_for
+from tests.functional.test_losf_fragments import OPTIONS
 from tools.cluster import ClusterSpec, Policy
 
 EC = Policy('ec', 1, 6, part_power=4, parity=2)
-#: A refusal of a node is forgotten at once, and no fragment is too young to
-#: be removed from where it does not belong.
-OPTIONS = {
-    'proxy-server': {'app:proxy-server': {
-        'error_suppression_interval': 0.5}},
-    'object-server': {'DEFAULT': {'commit_window': 0}}}
 ROUNDS = 6
 OURS, STOCK = 'swift-object-lightreconstructor', 'swift-object-reconstructor'
 TOLD = re.compile(r'and (\d+) messages: (\d+) of (\d+) partitions were equal')
