@@ -41,6 +41,22 @@ def stores(layouts, at_end):
         for layout in layouts}
 
 
+def require_mountpoint(path):
+    """Check that a path is an empty directory.
+
+    A mount over the device itself would wait for itself for ever.
+
+    :raises UsageError: if it is not
+    """
+    try:
+        reason = 'it is not empty' if os.listdir(path) else None
+    except OSError as err:
+        reason = err.strerror
+    if reason:
+        raise UsageError('%s: must be an empty directory: %s' % (
+            path, reason))
+
+
 def run(args):
     """Mount, serve until it is unmounted, and return the exit status.
 
@@ -52,8 +68,7 @@ def run(args):
     from swift_losf.mount.operations import serve
     device = os.path.abspath(args.device_path)
     require_device(device, not args.no_mount_check)
-    if not os.path.isdir(args.mountpoint):
-        raise UsageError('%s: must be a directory' % args.mountpoint)
+    require_mountpoint(args.mountpoint)
     there = policies_in(os.listdir(device))
     if args.policy is not None or not there:
         there = [choose_policy(device, args.policy)]

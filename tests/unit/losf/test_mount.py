@@ -216,12 +216,17 @@ class TestCommand(TreeTest):
 
     def test_what_cannot_be_mounted_is_said(self):
         missing = os.path.join(self.device, 'nowhere')
+        empty = self.make_device()
         with mock.patch.dict('sys.modules', {
                 'swift_losf.mount.operations': mock.MagicMock()}):
             for args, text in (
-                    ([missing, '--no-mount-check'], 'must be a directory'),
-                    ([self.device], 'nothing is mounted there'),
-                    ([self.device, '--no-mount-check', '--policy', '5'],
+                    ([missing, '--no-mount-check'],
+                     'must be an empty directory: No such file'),
+                    # it would wait for itself for ever
+                    ([self.device, '--no-mount-check'],
+                     'must be an empty directory: it is not empty'),
+                    ([empty], 'nothing is mounted there'),
+                    ([empty, '--no-mount-check', '--policy', '5'],
                      'not of policy 5')):
                 status, err = self.run_mount(*args)
                 self.assertEqual(2, status)
