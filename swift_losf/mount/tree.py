@@ -22,7 +22,7 @@ from swift.obj import diskfile
 from swift_losf.diskfile.object_files import UNREADABLE, ObjectFiles
 from swift_losf.diskfile.store import Store
 from swift_losf.diskfile.vfile import VFileReader
-from swift_losf.format.keys import partition_of
+from swift_losf.format.keys import MAX_PARTITION, partition_of
 from swift_losf.format.layout import ObjectPath
 
 Place = Tuple[str, ...]
@@ -90,7 +90,8 @@ class Tree:
         """
         head, *names = place
         good = head in self._stores and all(map(re.fullmatch, _NAMES, names))
-        if not good or len(names) > 2 and names[2][-3:] != names[1]:
+        if not good or int(names[0]) > MAX_PARTITION \
+                or len(names) > 2 and names[2][-3:] != names[1]:
             raise self._gone(place)
         return self._stores[head], ObjectPath.parse(self._path(place))
 

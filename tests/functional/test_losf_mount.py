@@ -121,6 +121,10 @@ class TestMount(IndexTest):
     def test_what_is_not_there_is_not_there(self):
         for name in ('other.data', '..x', NAME + '/below'):
             self.assertFalse(os.path.lexists(self.path(name=name)))
+        for partition in (PARTITION + 1, 2 ** 32, 9999999999):
+            self.assertFalse(os.path.lexists(os.path.join(
+                self.mounted(), 'objects', str(partition))))
+        self.assertTrue(os.path.lexists(self.path()))
         with self.assertRaises(OSError) as caught:
             os.getxattr(self.path(), 'user.other')
         self.assertEqual(errno.ENODATA, caught.exception.errno)

@@ -86,7 +86,8 @@ class TestTree(TreeTest):
         for place in (
                 ('objects-1',), ('losf',), ('objects', '8'),
                 ('objects', '07'), ('objects', 'tmp'),
-                ('objects', str(2 ** 40)), (*DIRECTORY[:2], '001'),
+                ('objects', str(2 ** 32)), ('objects', str(2 ** 40)),
+                (*DIRECTORY[:2], '001'),
                 (*DIRECTORY[:2], 'xyz'), (*DIRECTORY[:2], '000', HASH.hex()),
                 (*DIRECTORY[:3], 'ab' * 16), (*DIRECTORY[:3], '.'),
                 (*DIRECTORY, 'other.data'), (*DIRECTORY, NAME, 'below'),
