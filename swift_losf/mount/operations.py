@@ -16,11 +16,13 @@ import stat
 import time
 from typing import Any, Dict, Iterator, Tuple
 
+import plyvel
 import pyfuse3
 import trio
 from swift.common.exceptions import DiskFileDeviceUnavailable, DiskFileError
 
 from swift_losf.diskfile.vfile import VFileReader
+from swift_losf.format.header import FormatError
 from swift_losf.mount.inodes import Inodes
 from swift_losf.mount.tree import DEPTH, Place, Tree, attributes
 
@@ -37,7 +39,8 @@ def _answered() -> Iterator[None]:
     """Turn what fails into an errno."""
     try:
         yield
-    except (DiskFileDeviceUnavailable, DiskFileError) as err:
+    except (DiskFileDeviceUnavailable, DiskFileError, FormatError,
+            plyvel.Error) as err:
         logger.warning('%s', err)
         raise pyfuse3.FUSEError(errno.EIO) from err
     except OSError as err:

@@ -3,6 +3,7 @@
 
 import contextlib
 import errno
+import glob
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from tests.unit.losf.index_world import (
     OTHER,
     PARTITION,
     IndexTest,
+    location_of,
 )
 from tests.waiting import wait_for
 
@@ -40,7 +42,8 @@ PATIENCE = 120
 
 
 @unittest.skipUnless(os.path.exists('/dev/fuse'), 'there is no /dev/fuse')
-class TestMount(IndexTest):
+class MountCase(IndexTest):
+    """A mounted device with an object of one file and with a fragment."""
 
     def setUp(self):
         super().setUp()
@@ -80,6 +83,9 @@ class TestMount(IndexTest):
         text = hash_.hex()
         return os.path.join(self.mounted(), 'objects', str(PARTITION),
                             text[-3:], text, name)
+
+
+class TestMount(MountCase):
 
     def test_programs_see_the_tree_of_swift(self):
         found = sorted(
@@ -162,3 +168,28 @@ class TestMountOfARunningServer(TestMount):
         self.index.remove(PARTITION, HASH)
         wait_for(lambda: not os.path.lexists(os.path.dirname(path)),
                  'a removed hash', PATIENCE)
+
+
+class TestMountOfADamagedIndex(MountCase):
+
+    def serve(self):
+        index = Index(self.layout.index)
+        for number in range(1, 4000):
+            location = location_of(NAME, 4096 * number, 3)
+            index.register(PARTITION, os.urandom(16), NAME, location,
+                           location.offset)
+        index.close()
+        Index(self.layout.index).close()  # tables are made of the log
+        path = max(glob.glob(os.path.join(self.layout.index, '*.ldb')),
+                   key=os.path.getsize)
+        with open(path, 'r+b') as table:
+            table.seek(os.path.getsize(path) // 2)
+            table.write(b'rotten')
+
+    def test_what_cannot_be_listed_fails_and_the_mount_stays(self):
+        objects = os.path.join(self.mounted(), 'objects')
+        for _ in range(2):
+            self.assertEqual([str(PARTITION)], os.listdir(objects))
+            with self.assertRaises(OSError) as caught:
+                os.listdir(os.path.join(objects, str(PARTITION)))
+            self.assertEqual(errno.EIO, caught.exception.errno)
