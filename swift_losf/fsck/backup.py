@@ -11,12 +11,18 @@ a copy is the index as it was at one moment if it is made in this order:
 A log that step 2 misses has no entry before those of the logs that were there.
 A table that step 3 misses was in use at 2, and its want is noticed when the
 copy is opened: then all is done again.
+
+A volume may have the number of one that was there when the copy was made: an
+index that was made anew meanwhile, or put back, knows only the numbers of
+volumes that are there. So a copy has the salts of its volumes beside it. What
+it says of dead records in others is not believed.
 """
 
 import contextlib
+import json
 import os
 import shutil
-from typing import Iterator, Optional
+from typing import Dict, Iterator, Optional
 
 import plyvel
 
@@ -27,11 +33,14 @@ from swift_losf.format.layout import Layout
 from swift_losf.fsck.entries import require_index
 from swift_losf.index.index import Index
 from swift_losf.upkeep.lost_index import set_aside
+from swift_losf.volumes.volume import read_copies
 
 #: how often a copy is begun that the server's own compaction has spoilt
 ATTEMPTS = 20
 _LINKED, _COPIED = '.backup', '.part'
 _RESTORED = '.restored'
+#: the file of a backup that has the salts of its volumes
+_SALTS = 'volumes.json'
 
 
 def back_up(layout: Layout, directory: str) -> int:
@@ -53,6 +62,7 @@ def back_up(layout: Layout, directory: str) -> int:
                 shutil.rmtree(part, ignore_errors=True)
                 shutil.copytree(frozen, part)
             files = _count(part)
+            _write_salts(layout, part)
             break
         except (FileNotFoundError, plyvel.Error, FormatError) as err:
             error = err
@@ -96,6 +106,48 @@ def _count(path: str) -> int:
         return int(index.statistics().files)
 
 
+def _salt(layout: Layout, number: int) -> Optional[str]:
+    """Return the salt of a volume, None if it is not there or has none."""
+    try:
+        with open(layout.volume(number), 'rb') as volume:
+            return str(read_copies(volume.fileno())[0].salt.hex())
+    except (FileNotFoundError, FormatError):
+        return None
+
+
+def _write_salts(layout: Layout, path: str) -> None:
+    with contextlib.closing(Index(path)) as index:
+        numbers = list(index.db.volumes)
+    with open(os.path.join(path, _SALTS), 'w') as file:
+        json.dump({number: _salt(layout, number) for number in numbers}, file)
+
+
+def _read_salts(directory: str) -> Dict[str, Optional[str]]:
+    try:
+        with open(os.path.join(directory, _SALTS)) as file:
+            found = json.load(file)
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def forget_dead_of_others(layout: Layout, index: Index,
+                          directory: str) -> None:
+    """Forget what a backup says of dead records in what is not its volumes.
+
+    :param index: of a copy of the backup
+    :param directory: of the backup
+    """
+    salts = _read_salts(directory)
+    for number in list(index.db.volumes):
+        salt = _salt(layout, number)
+        if salt and salt == salts.get(str(number)):
+            continue
+        for offset, length in list(index.reclaim.of_volume(number)):
+            with index.db.change() as change:
+                change.reclaimed(number, offset, length)
+
+
 def _fsync_all(directory: str) -> None:
     for name in os.listdir(directory):
         with open(os.path.join(directory, name), 'rb') as file:
@@ -113,7 +165,7 @@ def staged(layout: Layout, directory: str) -> str:
         raise UsageError('%s: is no backup of an index' % directory)
     path = layout.index + _RESTORED
     shutil.rmtree(path, ignore_errors=True)
-    shutil.copytree(directory, path)
+    shutil.copytree(directory, path, ignore=shutil.ignore_patterns(_SALTS))
     return path
 
 

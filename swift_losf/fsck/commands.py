@@ -15,7 +15,12 @@ from swift.common.ring import RingData
 from swift_lightsync.common.command import Exit, UsageError
 from swift_lightsync.common.progress import Progress
 from swift_losf.format.header import FormatError
-from swift_losf.fsck.backup import back_up, put_in_place, staged
+from swift_losf.fsck.backup import (
+    back_up,
+    forget_dead_of_others,
+    put_in_place,
+    staged,
+)
 from swift_losf.fsck.check import Check
 from swift_losf.fsck.dump import Dump, Unknown
 from swift_losf.fsck.entries import StoppedIndex, entries, require_index
@@ -191,6 +196,7 @@ class Fsck:
         path = staged(self.layout, self.args.directory)
         index = self._index(path)
         try:
+            forget_dead_of_others(self.layout, index, self.args.directory)
             # What came since the backup, as after a crash.
             Recovery(self.layout, index, lambda state: None).run()
         except BaseException:

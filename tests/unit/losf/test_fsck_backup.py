@@ -7,6 +7,7 @@ import shutil
 import threading
 from unittest import mock
 
+from swift_losf.format.header import VolumeType
 from swift_losf.format.name_code import durable_name
 from swift_losf.fsck import backup
 from swift_losf.index import db as database
@@ -90,6 +91,47 @@ class TestBackup(FsckTest):
 
     def test_what_was_compacted_since_is_found_where_it_is_now(self):
         self.assertIn('no-volume', self.restored(compacts=True))
+
+    def test_a_volume_with_the_number_of_one_that_is_gone_keeps_its_files(
+            self):
+        gone, new = b'g' * 16, b'n' * 16
+        with self.index() as index:
+            number = index.new_volume(VolumeType.DATA)
+            self.put(index, hash_=gone, number=number)
+            index.remove(PARTITION, gone, [NAME])
+        self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
+        self.release(number)
+        with self.index() as index:
+            self.sweep_all(index)
+            self.compactor(index, garbage=99, extents=1000).compact_all()
+        shutil.rmtree(self.layout.index)
+        self.assertEqual(0, self.run_fsck('rebuild')[0])
+        with self.index() as index:
+            self.assertEqual(number, index.new_volume(VolumeType.DATA))
+            self.put(index, hash_=new, number=number)
+        before = self.listed()
+        self.assertIn((new, NAME), before)
+        self.assertEqual(0, self.run_fsck('restore', self.copy)[0])
+        self.assertEqual(before, self.listed())
+        self.assertEqual(0, self.run_fsck('check')[0])
+
+    def test_without_salts_no_dead_record_is_believed(self):
+        with self.index() as index:
+            self.sweep_all(index)
+            dead = self.put(index, hash_=b'd' * 16, number=3)
+            index.remove(PARTITION, b'd' * 16, [NAME])
+        before = self.listed()
+        self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
+        self.assertEqual(0, self.run_fsck('restore', self.copy)[0])
+        self.assertEqual(before, self.listed())
+        salts = os.path.join(self.copy, 'volumes.json')
+        os.unlink(salts)
+        for text in ('', '[]', '{}'):
+            self.assertEqual(0, self.run_fsck('restore', self.copy)[0])
+            self.assertEqual({**before, (b'd' * 16, NAME): dead},
+                             self.listed())
+            with open(salts, 'w') as file:
+                file.write(text)
 
     def test_a_restore_that_is_interrupted_leaves_the_index(self):
         self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
