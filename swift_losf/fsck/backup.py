@@ -32,7 +32,7 @@ from swift_losf.format.header import FormatError
 from swift_losf.format.layout import Layout
 from swift_losf.fsck.entries import require_index
 from swift_losf.index.index import Index
-from swift_losf.upkeep.lost_index import set_aside
+from swift_losf.upkeep.lost_index import put_away, set_aside
 from swift_losf.volumes.volume import read_copies
 
 #: how often a copy is begun that the server's own compaction has spoilt
@@ -174,5 +174,6 @@ def put_in_place(layout: Layout, path: str) -> None:
     _fsync_all(path)
     if os.path.exists(layout.index):
         set_aside(layout, 'a backup takes its place')
+    put_away(layout)  # or the next index that is lost would be made of it
     os.rename(path, layout.index)
     sync_directory(os.path.dirname(layout.index))

@@ -12,6 +12,7 @@ from swift_losf.format.name_code import durable_name
 from swift_losf.fsck import backup
 from swift_losf.index import db as database
 from swift_losf.index.db import Database
+from swift_losf.upkeep.lost_index import DAMAGED
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.fsck_world import HASHES, FsckTest
@@ -132,6 +133,16 @@ class TestBackup(FsckTest):
                              self.listed())
             with open(salts, 'w') as file:
                 file.write(text)
+
+    def test_a_damaged_index_gives_way_to_what_is_restored(self):
+        self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
+        # as when a server was killed that began to copy it
+        os.rename(self.layout.index, self.layout.index + DAMAGED)
+        self.assertEqual(0, self.run_fsck('restore', self.copy)[0])
+        self.assertEqual(1, len([
+            name for name in os.listdir(self.layout.root)
+            if name.startswith('index.broken-')]))
+        self.assertFalse(os.path.exists(self.layout.index + DAMAGED))
 
     def test_a_restore_that_is_interrupted_leaves_the_index(self):
         self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
