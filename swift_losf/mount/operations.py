@@ -21,6 +21,7 @@ import pyfuse3
 import trio
 from swift.common.exceptions import DiskFileDeviceUnavailable, DiskFileError
 
+from swift_losf.diskfile.complaints import complaints_of
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.format.header import FormatError
 from swift_losf.mount.inodes import Inodes
@@ -57,6 +58,7 @@ class Operations(pyfuse3.Operations):
 
     def __init__(self, tree: Tree, owner: Tuple[int, int]) -> None:
         super().__init__()
+        complaints_of(logger)
         self._tree = tree
         self._owner = owner
         self._begun = time.time_ns()

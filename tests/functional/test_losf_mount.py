@@ -150,7 +150,7 @@ class TestMount(MountCase):
 class TestMountOfARunningServer(TestMount):
 
     def serve(self):
-        self.start_process()
+        self.server = self.start_process()
         client = IndexClient(self.layout.socket)
 
         def answers():
@@ -168,6 +168,18 @@ class TestMountOfARunningServer(TestMount):
         self.index.remove(PARTITION, HASH)
         wait_for(lambda: not os.path.lexists(os.path.dirname(path)),
                  'a removed hash', PATIENCE)
+
+    def test_a_server_that_is_gone_is_told_of_once(self):
+        path = os.path.join(self.mounted(), 'objects', str(PARTITION))
+        self.server.kill()
+        self.server.wait()
+        for _ in range(20):
+            with self.assertRaises(OSError) as caught:
+                os.listdir(path)
+            self.assertEqual(errno.EIO, caught.exception.errno)
+        self.end()
+        said = self.process.stderr.read().decode()
+        self.assertEqual(1, said.count(self.layout.socket), said)
 
 
 class TestMountOfADamagedIndex(MountCase):
