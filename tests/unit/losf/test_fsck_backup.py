@@ -144,6 +144,15 @@ class TestBackup(FsckTest):
             if name.startswith('index.broken-')]))
         self.assertFalse(os.path.exists(self.layout.index + DAMAGED))
 
+    def test_a_restore_says_what_takes_the_place_of_the_index(self):
+        self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
+        with self.assertLogs() as logs:
+            self.assertEqual(0, self.run_fsck('restore', self.copy)[0])
+        self.assertRegex(
+            '\n'.join(logs.output),
+            r'\AWARNING:[^:]+:\S+/index is set aside as '
+            r'\S+/index\.broken-\d+: a backup takes its place\Z')
+
     def test_a_restore_that_is_interrupted_leaves_the_index(self):
         self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
         before = self.content()
