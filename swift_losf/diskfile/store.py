@@ -77,10 +77,10 @@ class Store:
                     object_hash.hex()] = names
         return suffixes, end
 
-    def has_files(self, partition, suffix):
-        """Return whether a suffix has files."""
-        return any(self.index.list_suffix(partition, int(suffix, 16),
-                                          limit=1))
+    def has_files(self, partition, suffix=None):
+        """Return whether a suffix, or a whole partition, has files."""
+        return self.index.has_files(
+            partition, *[int(suffix, 16)] * 2 if suffix else ())
 
     def list_hash(self, partition, object_hash):
         """Return the files of a hash: a list of (name, Location)."""

@@ -19,6 +19,7 @@ it says of dead records in others is not believed.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -51,9 +52,33 @@ def back_up(layout: Layout, directory: str) -> int:
     :returns: the number of its files
     :raises UsageError: if there is no index, or no whole one
     """
-    if os.path.exists(directory):
-        raise UsageError('%s: must not be there yet' % directory)
-    part = directory + _COPIED
+    with _alone(layout):
+        if os.path.exists(directory):
+            raise UsageError('%s: must not be there yet' % directory)
+        part = directory + _COPIED
+        files = _copy(layout, part)
+        _fsync_all(part)
+        os.rename(part, directory)
+    sync_directory(os.path.dirname(os.path.abspath(directory)))
+    return files
+
+
+@contextlib.contextmanager
+def _alone(layout: Layout) -> Iterator[None]:
+    """Wait until no other backup of the index is made; let others wait."""
+    fd = os.open(layout.root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _copy(layout: Layout, part: str) -> int:
+    """Copy an index, again until the copy is whole.
+
+    :returns: the number of its files
+    """
     error: Optional[Exception] = None
     for _ in range(ATTEMPTS):
         try:
@@ -63,15 +88,10 @@ def back_up(layout: Layout, directory: str) -> int:
                 shutil.copytree(frozen, part)
             files = _count(part)
             _write_salts(layout, part)
-            break
+            return files
         except (FileNotFoundError, plyvel.Error, FormatError) as err:
             error = err
-    else:
-        raise UsageError('%s: %s' % (layout.index, error)) from error
-    _fsync_all(part)
-    os.rename(part, directory)
-    sync_directory(os.path.dirname(os.path.abspath(directory)))
-    return files
+    raise UsageError('%s: %s' % (layout.index, error)) from error
 
 
 @contextlib.contextmanager

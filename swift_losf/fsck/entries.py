@@ -14,6 +14,7 @@ import plyvel
 from swift_lightsync.common.command import UsageError
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import FormatError
+from swift_losf.format.keys import MAX_SUFFIX
 from swift_losf.index.index import Index
 from swift_losf.index.index_client import IndexClient, Volume
 from swift_losf.index.index_lock import ServerError, locked
@@ -45,12 +46,20 @@ class StoppedIndex:
     def known_files(self, object_hash):
         """Return None: nothing is published."""
 
-    def list_suffix(self, partition, suffix, limit=0):
+    def has_files(self, partition, suffix=0, last=MAX_SUFFIX):
+        """Return whether a partition has files of some suffixes in a row.
+
+        Only the first key is read, so that damage behind it does not count.
+        """
+        return any(True for _ in self._index.reader.entries(
+            partition, suffix, last))
+
+    def list_suffix(self, partition, suffix):
         """Return an iterator of (hash, a list of its files' names)."""
         after, more = b'', True
         while more:
             page, more = self._index.reader.list_suffix(
-                partition, suffix, after, limit)
+                partition, suffix, after)
             yield from page
             after = page[-1][0] if page else after
 

@@ -75,9 +75,8 @@ def rebuild(layout, progress, part_power=None):
     """
     aside = None
     if os.path.exists(layout.index):
-        before = set(os.listdir(os.path.dirname(layout.index)))
-        set_aside(layout, 'it is rebuilt, as the operator wants it')
-        aside, = set(os.listdir(os.path.dirname(layout.index))) - before
+        aside = os.path.basename(set_aside(
+            layout, 'it is made anew from the volumes, as it was asked for'))
     progress.begin('rebuilding the index', used_bytes(layout))
     index = open_index(layout)
     index.part_power.set(part_power)

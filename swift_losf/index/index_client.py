@@ -176,17 +176,23 @@ class IndexClient:
         """Return what list_hash does, or None if no table tells it."""
         return self._places.find(object_hash)
 
-    def list_suffix(self, partition, suffix, limit=0):
+    def has_files(self, partition, suffix=0, last=MAX_SUFFIX):
+        """Return whether a partition has files of some suffixes in a row.
+
+        :param suffix: a number, the first of them
+        :param last: the last of them
+        """
+        return bool(self._suffix_page(partition, suffix, b'', 1, last)[0])
+
+    def list_suffix(self, partition, suffix):
         """List the hashes of a suffix.
 
         :param suffix: a number
-        :param limit: so many hashes are asked for at a time; 0: as many as
-            the server likes to give
         :returns: an iterator of (hash, a list of its files' names), by hash
         """
         after, more = b'', True
         while more:
-            page, more = self._suffix_page(partition, suffix, after, limit)
+            page, more = self._suffix_page(partition, suffix, after, 0)
             yield from page
             after = page[-1][0] if page else after
 

@@ -17,6 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Tuple
 
+import plyvel
 from swift.obj import diskfile
 
 from swift_losf.diskfile.object_files import UNREADABLE, ObjectFiles
@@ -128,17 +129,25 @@ class Tree:
         """
         if len(place) < 2:
             there = not place or place[0] in self._stores
+        elif len(place) < 4:
+            there = self._may_have_files(place)
         elif len(place) < DEPTH:
-            there = bool(self._has_any(place))
+            there = bool(self.list(place))
         else:
             there = place[-1] in self.list(place[:-1])
         if not there:
             raise self._gone(place)
 
-    def _has_any(self, place: Place) -> bool:
+    def _may_have_files(self, place: Place) -> bool:
+        """Return whether a partition or a suffix has files, or may have them.
+
+        What cannot be read must not hide hashes below it that can.
+        """
         store, where = self._find(place)
-        return store.has_files(where.partition, where.suffix) \
-            if len(place) == 3 else bool(self.list(place))
+        try:
+            return bool(store.has_files(where.partition, where.suffix))
+        except plyvel.Error:
+            return True
 
     def stat(self, place: Place) -> File:
         """Return what there is to tell of a file.

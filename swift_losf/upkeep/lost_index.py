@@ -119,16 +119,17 @@ def is_lost(error):
 
 
 def set_aside(layout, reason):
-    """Rename an index, so that a new one is made from the volumes.
+    """Rename an index that the operator wants another one instead of.
 
-    :param reason: why: an exception, or a text
+    :param reason: why: a text
+    :returns: its path now
     """
     put_away(layout)
     aside = _aside(layout)
-    logger.error('%s is set aside as %s, and will be made anew from the '
-                 'volumes: %s', layout.index, aside, reason)
+    logger.warning('%s is set aside as %s: %s', layout.index, aside, reason)
     os.rename(layout.index, aside)
     sync_directory(os.path.dirname(layout.index))
+    return aside
 
 
 def set_damaged_aside(layout, reason):

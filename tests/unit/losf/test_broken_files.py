@@ -14,8 +14,7 @@ from swift_losf.format.header import (
     VOLUME_HEADER_LENGTH,
     VolumeType,
 )
-from swift_losf.upkeep import lost_index, recovery
-from swift_losf.upkeep.lost_index import set_aside
+from swift_losf.upkeep import recovery
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes import volume as volume_module
 from swift_losf.volumes.volume import read_header
@@ -168,14 +167,3 @@ class TestBrokenFiles(RecoveryTest):
         self.overwrite(1, 0, bytes(FIRST_RECORD))
         self.recover()
         self.assertEqual(['v0000000001'], os.listdir(self.layout.volumes))
-
-
-class TestSetAside(RecoveryTest):
-
-    def test_the_log_has_the_reason_and_no_other(self):
-        self.open_index().close()
-        with self.assertLogs(lost_index.logger, 'ERROR') as logs:
-            set_aside(self.layout, 'it is rebuilt, as the operator wants it')
-        self.assertRegex(logs.output[0], r'/losf/index is set aside as \S+'
-                         r'/index\.broken-\d+, and .*: it is rebuilt, as')
-        self.assertNotIn('cannot be read', logs.output[0])

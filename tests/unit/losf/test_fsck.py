@@ -13,6 +13,8 @@ from swift_losf.format import keys
 from swift_losf.format.header import HEADER_LENGTH
 from swift_losf.fsck import cli as fsck
 from swift_losf.index.index_lock import locked
+from swift_losf.upkeep import lost_index
+from swift_losf.upkeep.lost_index import DAMAGED
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.fsck_world import (
     HASH,
@@ -122,6 +124,20 @@ class TestIndex(FsckTest):
             self.layout.root, lines[0]['before'], 'CURRENT')))
         self.assertNotIn((HASHES[0], NAME), self.listed())
         self.assertEqual(0, self.run_fsck('check')[0])
+
+    def test_rebuild_tells_which_index_was_there_beside_a_damaged_one(self):
+        # as when a server was killed that began to copy it
+        shutil.copytree(self.layout.index, self.layout.index + DAMAGED)
+        number = os.stat(self.layout.index).st_ino
+        with self.assertLogs(lost_index.logger) as logs:
+            status, lines = self.run_fsck('rebuild')
+        aside = os.path.join(self.layout.root, lines[0]['before'])
+        self.assertEqual((0, number), (status, os.stat(aside).st_ino))
+        self.assertEqual(
+            ['WARNING:%s:%s is set aside as %s: it is made anew from the '
+             'volumes, as it was asked for' % (
+                 lost_index.logger.name, self.layout.index, aside)],
+            logs.output)
 
     def test_an_interrupted_rebuild_is_ended_by_the_next(self):
         expected = self.listed()

@@ -144,6 +144,15 @@ class TestBackup(FsckTest):
             if name.startswith('index.broken-')]))
         self.assertFalse(os.path.exists(self.layout.index + DAMAGED))
 
+    def test_a_restore_says_what_takes_the_place_of_the_index(self):
+        self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
+        with self.assertLogs() as logs:
+            self.assertEqual(0, self.run_fsck('restore', self.copy)[0])
+        self.assertRegex(
+            '\n'.join(logs.output),
+            r'\AWARNING:[^:]+:\S+/index is set aside as '
+            r'\S+/index\.broken-\d+: a backup takes its place\Z')
+
     def test_a_restore_that_is_interrupted_leaves_the_index(self):
         self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
         before = self.content()
@@ -163,6 +172,28 @@ class TestBackup(FsckTest):
         self.wait_for(lambda: os.path.exists(self.layout.socket))
         self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
         self.assertEqual(2, self.run_fsck('restore', self.copy)[0])
+
+    def test_one_backup_waits_for_another(self):
+        others = [threading.Thread(target=backup.back_up, args=[
+            self.layout, self.copy + str(number)]) for number in range(3)]
+        copytree, alive = shutil.copytree, []
+
+        def copy(*args):
+            if not alive:
+                for other in others:
+                    other.start()
+                for other in others:
+                    other.join(0.3)
+                alive.extend(other.is_alive() for other in others)
+            return copytree(*args)
+        with mock.patch.object(backup.shutil, 'copytree', copy):
+            self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
+            for other in others:
+                other.join()
+        self.assertEqual([True] * len(others), alive)
+        for path in [self.copy, *(self.copy + '%d' % number
+                                  for number in range(3))]:
+            self.assertTrue(os.path.exists(os.path.join(path, 'CURRENT')))
 
     def test_a_copy_is_the_index_as_it_was_at_one_moment(self):
         stop = threading.Event()
@@ -191,7 +222,8 @@ class TestBackup(FsckTest):
 
     def require_moment(self, path, written, round_number):
         self.wait_for(lambda: len(written) > 2000 * round_number)
-        layout, copy = mock.Mock(index=path, index_path=None), self.copy
+        layout = mock.Mock(index=path, index_path=None, root=self.device)
+        copy = self.copy
         before = len(written)
         with mock.patch.object(backup, '_count', lambda path: 0):
             backup.back_up(layout, copy)

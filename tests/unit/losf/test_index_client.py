@@ -81,11 +81,15 @@ class TestCalls(IndexTest):
         hashes = [b'%014d\x61\x23' % number for number in range(7)]
         for each in hashes:
             self.enter(hash_=each)
-        with mock.patch.object(entry_reader, 'PAGE', 4):
-            for limit in (0, 3, 7, 100):
-                self.assertEqual(
-                    [(each, ['x']) for each in hashes],
-                    list(self.client.list_suffix(1, 0x123, limit)))
+        for size in (3, 4, 7, 100):
+            with mock.patch.object(entry_reader, 'PAGE', size):
+                self.assertEqual([(each, ['x']) for each in hashes],
+                                 list(self.client.list_suffix(1, 0x123)))
+        for expected, *suffixes in (
+                (True,), (True, 0x123, 0x123), (True, 0, 0x123),
+                (False, 0, 0x122), (False, 0, 0), (False, 0x124)):
+            self.assertIs(expected, self.client.has_files(1, *suffixes))
+        self.assertIs(False, self.client.has_files(2))
         self.assertEqual([0x123], self.client.list_partition(1))
         self.assertEqual([1], self.client.list_partitions())
         self.assertEqual([], list(self.client.list_suffix(1, 0x124)))

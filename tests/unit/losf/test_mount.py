@@ -3,6 +3,8 @@
 
 import contextlib
 import errno
+import glob
+import hashlib
 import io
 import os
 import pickle
@@ -10,6 +12,7 @@ import shutil
 import unittest
 from unittest import mock
 
+import plyvel
 from swift.obj import diskfile
 
 from swift_losf.format.keys import partition_of
@@ -147,8 +150,40 @@ class TestTree(TreeTest):
             scan.read = 0
             self.assertEqual([HASH.hex()], tree.list(DIRECTORY[:3]))
             self.assertEqual([NAME], tree.list(DIRECTORY))
-            tree.require((*DIRECTORY, NAME))
+            for depth in range(6):
+                tree.require((*DIRECTORY, NAME)[:depth])
         self.assertLess(scan.read, 10)
+
+    def test_a_damaged_block_of_the_index_hides_no_others(self):
+        hashes = [hashlib.md5(b'%d' % number,
+                              usedforsecurity=False).digest()
+                  for number in range(2000)]
+        index = Index(self.layout.index)
+        for hash_ in hashes:
+            self.put(index, hash_=hash_, number=3)
+        index.db._db.compact_range()
+        index.close()
+        path = max(glob.glob(os.path.join(self.layout.index, '*.ldb')),
+                   key=os.path.getsize)
+        with open(path, 'rb') as table:
+            sound = table.read()
+        # the first block, where the partition begins, and a later one
+        for at in (100, len(sound) // 2):
+            with self.subTest(at), contextlib.ExitStack() as self.at_end:
+                with open(path, 'wb') as table:
+                    table.write(sound[:at] + b'rotten' + sound[at + 6:])
+                tree = self.tree()
+                hidden = sum(self.is_hidden(tree, each) for each in hashes)
+                self.assertTrue(0 < hidden < len(hashes) // 3, hidden)
+
+    def is_hidden(self, tree, hash_):
+        place = (*DIRECTORY[:2], hash_.hex()[-3:], hash_.hex(), NAME)
+        try:
+            for depth in range(6):
+                tree.require(place[:depth])
+        except plyvel.CorruptionError:
+            return True
+        return False
 
 
 def _counted(counter, entries):
