@@ -150,14 +150,14 @@ class TestDifferentRings(TestRingChanges):
 
     def test_nothing_is_lost_and_all_is_in_place_once_they_are_the_same(self):
         self.acknowledged.put_everywhere(self.names)
-        with self.ring_before((1, 2)):
+        with self.ring_before((2, 3)):
             self.objects.change_ring(('add', self.device('n1d2'), '100'),
                                      ('set_weight', '/n3d1', '0'))
             self.write()
             for _ in range(3):
                 play_round(self.cluster)
                 self.assert_nothing_lost()
-            # Who has the old ring keeps what the new one gives to others.
+            # Node 3 has the old ring, and keeps what the new one gives others.
             self.assertTrue(self.objects.strays())
         self.settle(4)
         self.assertTrue(self.objects.partitions('n1d2'))
