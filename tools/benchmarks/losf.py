@@ -45,7 +45,10 @@ OPS = {'get': ('read', 0), 'get-warm': ('read', 0), 'head': (None, 0),
        'head-warm': (None, 0), 'put': ('write', 3),
        'put-over': ('write', 1), 'delete': ('delete', 2),
        'list': (None, None), 'audit': (None, None),
-       **{op: (None, None) for op in CHURN}}
+       **{op: (None, None) for op in CHURN},
+       'get-churned': ('read', 0), 'head-churned': (None, 0)}
+#: what such an op ends with reads what an op of CHURN before it has left
+CHURNED = '-churned'
 #: what the objects are -> their sizes; those of fragments have 4 to 64 KiB
 SIZES = {'replicated': SMALL_SIZES, 'ec': 'u(4096,65536)B'}
 #: data and parity fragments, each on a device of its own
@@ -179,8 +182,9 @@ class Losf(Bench):
         'policy': (lambda text: names(SIZES)(text)[0], 'replicated', None,
                    'replicated; or ec: fragments of 4+2, the first of whose '
                    'devices is measured'),
-        'ops': (names(OPS), ','.join(op for op in OPS if op not in CHURN),
-                'NAME,…', 'what is measured'),
+        'ops': (names(OPS), ','.join(op for op in OPS if 'churn' not in op),
+                'NAME,…', 'what is measured, in this order; get-churned and '
+                'head-churned after one that churns'),
         'operations': (number(1), None, None, 'of each measurement; None: '
                        '2000, less for few objects'),
         'seconds': (number(1), 60, None,
@@ -207,6 +211,10 @@ class Losf(Bench):
     def measure(self, stack: Any) -> None:
         commands.need_root('bench losf')
         args = self.args
+        self.churned = next((op for op in args.ops if op in CHURN), None)
+        if self.churned is None and any(CHURNED in op for op in args.ops):
+            raise BenchError('--ops: one that ends with %s must be behind '
+                             'one of %s' % (CHURNED, ', '.join(CHURN)))
         args.operations = min(args.operations or 2000, max(
             1, args.objects // (PARTS * args.runs)))
         limits = None
@@ -262,7 +270,7 @@ class Losf(Bench):
             node.wait(is_compact, PATIENCE * (args.compact_garbage < 100))
         late, count = node.device.stats() - stats, found['operations']
         return {**found, **node.space(), 'cache': 'warm' if warm else 'cold',
-                'state': 'churned' if op in CHURN else 'fresh',
+                'state': 'churned' if 'churn' in op else 'fresh',
                 'metadata': args.metadata if BACKENDS[node.name] else 0,
                 'reads': done.reads / count, 'writes': late.writes / count,
                 'flushes': done.flushes / count,
@@ -285,11 +293,14 @@ class Losf(Bench):
         if part is None:
             return _waited(node.list_partitions(count))
         first = args.objects * part // PARTS + (run - 1) * count + 1
+        container = CONTAINER
+        if op.endswith(CHURNED):
+            container, first = self.churned, first + args.objects // 2
         if not operation:
             return _waited(node.request('HEAD', ('%s1/myobjects%d' % (
-                CONTAINER, each) for each in range(first, first + count))))
+                container, each) for each in range(first, first + count))))
         return workload.figures(self.play(
-            node.name, op, run, workload.document(node.auth, CONTAINER, [
+            node.name, op, run, workload.document(node.auth, container, [
                 Stage(op, operation, (first, first + count - 1),
                       SIZES[args.policy], args.clients, count,
                       args.seconds)])), op)
