@@ -227,8 +227,11 @@ class PrimaryRoleController(ReplicatedObjectController):
                     return self._at_roles(req, 0)
                 return self._post_to_quorum(req)
             return self._at_quorum(req)
-        except Undecided as undecided:
-            return req.method == 'POST' and undecided.answer or answer
+        except Undecided:
+            if req.method != 'POST':
+                return answer
+            # The HEAD did not say 404: only what has no object did.
+            return self._unavailable(req)
 
     def _refuse_existing(self, req):
         """Answer ``If-None-Match: *`` of a PUT by a HEAD.

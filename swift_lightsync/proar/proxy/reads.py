@@ -49,8 +49,8 @@ class Read(ReplicatedObjectController):
         super().__init__(app, **path)
         self._roles = roles
 
-    def _answer_to(self, not_found):
-        return not_found
+    def _doubt(self, not_found):
+        raise Undecided(not_found)
 
     def _resuming(self):
         """Prepare for asking others for the rest of a body."""
@@ -75,7 +75,7 @@ class Read(ReplicatedObjectController):
                                      server_type, headers=headers, **kwargs)
         if resp.status_int == HTTP_NOT_FOUND and \
                 TIMESTAMP not in resp.headers:
-            raise Undecided(self._answer_to(resp))
+            self._doubt(resp)
         return resp
 
 
@@ -94,6 +94,12 @@ class RoleRead(Read):
         self._asked = super().generate_request_headers(*args, **kwargs)
         self._asked.update(self._roles.headers)
         return self._asked
+
+    def _doubt(self, not_found):
+        if DOUBTERS_HEADER in not_found.headers:
+            raise Undecided(not_found)
+        # It may have lost the object.
+        raise Undecided(is_refused=True)
 
     def _resuming(self):
         for name in self._roles.headers:
@@ -120,10 +126,12 @@ class NewestRead(Read):
         self._rings = rings
         self._without = without
         self._backups = set(map(str, backups))
+        self._asked_for = {}
 
     def generate_request_headers(self, *args, **kwargs):
         headers = super().generate_request_headers(*args, **kwargs)
         headers.update(self._rings.headers)
+        headers.update(self._asked_for)
         return headers
 
     def _get_or_head_response(self, req, node_iter, partition, policy):
@@ -138,17 +146,25 @@ class NewestRead(Read):
                    if resp.status == HTTP_NOT_FOUND}
         if not without.issuperset(self._roles.ids | {
                 node['id'] for node in self._rings.nodes}) \
-                and not any(self._is_known_by(*each) for each in answers):
+                and not self._is_known_by_primary(req, partition, without):
             # One of those that might know does not answer.
             raise Undecided()
         return self._read_from(req, list(self._roles.nodes), partition,
                                policy)
 
-    def _is_known_by(self, resp, node):
-        """Return whether a 404 is that of a primary role who knows it."""
-        doubters = resp.getheader(DOUBTERS_HEADER)
-        if doubters is None or node['id'] != self._roles.nodes[0]['id'] \
-                or self._rings.nodes:
+    def _is_known_by_primary(self, req, partition, without):
+        """Return whether the primary role's 404 is that of one who knows.
+
+        It is asked only now, for it may have to ask others itself.
+        """
+        primary = self._roles.nodes[0]
+        if primary['id'] not in without or self._rings.nodes:
+            return False
+        self._asked_for = {DOUBTERS_HEADER: 'true'}
+        resp, _ = self.ask(primary, req, partition, self.logger.thread_locals)
+        self._asked_for = {}
+        doubters = resp and resp.getheader(DOUBTERS_HEADER)
+        if doubters is None or self._rings.nodes:
             return False
         ids = set(filter(None, doubters.split(',')))
         return len(ids) < quorum_size(len(self._roles.nodes)) and not (

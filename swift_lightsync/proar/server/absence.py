@@ -12,11 +12,30 @@ from swift.common.http import HTTP_NOT_FOUND
 from swift.common.utils import get_partition_for_hash, quorum_size
 from swift.obj.diskfile import BaseDiskFileManager, get_data_dir
 
+from swift_lightsync.proar.names import DOUBTERS_HEADER, SLOT_HEADER
 from swift_lightsync.proar.vouching.places import rows_of, version_of
 
 #: How often it is looked whether a round of questions is over, within what
 #: part of the time for which an answer counts, and how many seconds at most
 LOOKS, LOOKS_FOR, LONGEST_LOOK = 8, 0.7, 3.0
+
+
+def doubters_for(request, manager, device_path, policy, ring, path_hash,
+                 standings, ask_all):
+    """Return what a read is told with a 404, as doubters() does.
+
+    One that is answered alone is vouched for: only what the device has lost
+    is missing. Another one has to ask for it, for that may take its time.
+
+    :param request: a Request
+    """
+    if SLOT_HEADER in request.headers:
+        return () if _has_all(manager, device_path, policy, ring,
+                              standings.read()) else None
+    if DOUBTERS_HEADER not in request.headers:
+        return None
+    return doubters(manager, device_path, policy, ring, path_hash, standings,
+                    ask_all)
 
 
 def doubters(manager, device_path, policy, ring, path_hash, standings,
@@ -39,12 +58,10 @@ def doubters(manager, device_path, policy, ring, path_hash, standings,
         standing = standings.read()
         place = standing and ring and _place(ring, policy, path_hash,
                                              standing)
-        others = [node['id'] for node in ring.devs if node
-                  and node['id'] != standing.device] if place else []
-        if not place or not standing.is_filled(
-                time.time(), others, manager.reclaim_age) or \
-                _may_have_lost(manager, device_path, policy):
+        if not place or not _has_all(manager, device_path, policy, ring,
+                                     standing):
             return None
+        others = _others(ring, standing)
         silent = standing.unheard(others)
         found = standings.doubters(standing, place, others)
         if found is None or len(silent) >= quorum_size(
@@ -55,6 +72,21 @@ def doubters(manager, device_path, policy, ring, path_hash, standings,
         ask_all()
         sleep(min(LOOKS_FOR * standing.seconds, LONGEST_LOOK) / LOOKS)
     return found
+
+
+def _has_all(manager, device_path, policy, ring, standing):
+    """Return whether a device has all that was ever brought to it.
+
+    :param standing: its Standing, or None
+    """
+    return bool(standing and ring) and standing.is_filled(
+        time.time(), _others(ring, standing), manager.reclaim_age) and \
+        not _may_have_lost(manager, device_path, policy)
+
+
+def _others(ring, standing):
+    return [node['id'] for node in ring.devs
+            if node and node['id'] != standing.device]
 
 
 def is_unheard_of(response):

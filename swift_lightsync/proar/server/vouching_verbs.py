@@ -46,7 +46,7 @@ from swift_lightsync.proar.names import (
     SLOT_HEADER,
 )
 from swift_lightsync.proar.replaced_files import settled, tell_replaced
-from swift_lightsync.proar.server.absence import doubters, is_unheard_of
+from swift_lightsync.proar.server.absence import doubters_for, is_unheard_of
 from swift_lightsync.proar.vouching import answers
 from swift_lightsync.proar.vouching.places import (
     epoch_of,
@@ -193,9 +193,9 @@ class VouchingVerbs(ObjectController):
                           NO_SLOT - 1)), standing, headers)
         answer = getattr(super(VouchingVerbs, self._telling()), verb)
         response = settled(answer, request)
-        if is_unheard_of(response) and SLOT_HEADER not in request.headers:
-            found = doubters(
-                self._diskfile_router[policy], path, policy,
+        if is_unheard_of(response):
+            found = doubters_for(
+                request, self._diskfile_router[policy], path, policy,
                 self._ring(policy), path_hash, self._standings(path, policy),
                 partial(self._have_asked, path, policy))
             if found is not None:

@@ -46,6 +46,36 @@ class TestAbsence(AbsenceCase):
             server.start()
             self.app.error_limiter.stats.clear()
 
+    def cut_off(self):
+        """Have the proxy, but not the primary role, miss all others."""
+        for server in self.servers:
+            if server is not self.role[0]:
+                server.spoil = lambda req: None if req.method == 'PROAR' \
+                    else Response(status=503, request=req)
+
+    def test_it_is_404_of_a_vouched_role_though_no_other_is_reached(self):
+        self.cut_off()
+        self.assertEqual([404] * 2, [
+            self.status(method) for method in ('GET', 'HEAD')])
+
+    def test_a_new_disk_hides_nothing_though_no_other_is_reached(self):
+        for server in self.role[1:]:
+            self.hold(server)
+        self.renew_disk()
+        self.assertEqual(200, self.status('GET'))
+        self.cut_off()
+        self.assertEqual([503] * 3, [
+            self.status(method) for method in ('GET', 'HEAD', 'POST')])
+        self.assertEqual(503, self.put(headers={'If-None-Match': '*'}))
+
+    def test_nobody_waits_for_words_if_all_roles_have_answered(self):
+        self.at += int(self.seconds * 1e9)
+        with mock.patch('swift_lightsync.proar.server.absence.sleep') as slept:
+            self.assertEqual(404, self.status('GET'))
+            self.assertEqual(404, self.status('GET', headers={
+                'X-Newest': 'true'}))
+        slept.assert_not_called()
+
     def test_it_is_503_when_a_quorum_may_know_of_a_write(self):
         self.lose(self.role[1], self.handoff)
         self.assertEqual(503, self.status('GET'))
@@ -93,13 +123,16 @@ class TestAbsence(AbsenceCase):
                 self.vouch(self.role[0])
                 self.assertEqual(since, self.since())
 
-    def test_it_is_503_after_another_disk_was_mounted(self):
-        self.lose(self.role[1])
-        self.assertEqual(404, self.status('GET'))
+    def renew_disk(self):
         os.unlink(roles_path(os.path.join(
             self.role[0].devices, 'sda'), self.policy, STANDING))
         self.pass_days(0)
         self.vouch(self.role[0])
+
+    def test_it_is_503_after_another_disk_was_mounted(self):
+        self.lose(self.role[1])
+        self.assertEqual(404, self.status('GET'))
+        self.renew_disk()
         self.assertEqual(503, self.status('GET'))
 
     def test_it_is_503_while_something_is_in_quarantine(self):
@@ -115,8 +148,7 @@ class TestAbsence(AbsenceCase):
             found = doubters(*args)
             self.hold(self.role[0])
             return found
-        with mock.patch('swift_lightsync.proar.server.vouching_verbs.doubters',
-                        look):
+        with mock.patch('swift_lightsync.proar.server.absence.doubters', look):
             self.assertEqual(200, self.status('GET'))
 
     def test_those_whose_word_is_old_are_asked_first(self):

@@ -121,10 +121,12 @@ class TestNotFound(ProxyCase):
         self.role[0].damage(self.name)
         self.assertEqual(b'one', self.request('GET').body)
 
-    def test_it_is_404_if_the_others_do_not_answer(self):
+    def test_it_is_503_if_the_others_do_not_answer(self):
+        """The primary role does not say that it cannot have lost it."""
         for server in self.role[1:] + [self.handoff]:
             server.answer(503)
-        self.assertEqual(404, self.status('GET'))
+        for method in 'GET', 'HEAD', 'POST':
+            self.assertEqual(503, self.status(method))
 
     def test_an_expired_object_is_404_though_others_have_an_older_one(self):
         self.hold(self.role[1], b'one', -1)
