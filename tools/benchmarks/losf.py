@@ -293,7 +293,7 @@ class Losf(Bench):
         if part is None:
             return _waited(node.list_partitions(count))
         first = args.objects * part // PARTS + (run - 1) * count + 1
-        container = CONTAINER
+        container: Any = CONTAINER
         if op.endswith(CHURNED):
             container, first = self.churned, first + args.objects // 2
         if not operation:
