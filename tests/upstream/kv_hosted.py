@@ -187,18 +187,7 @@ class Draft:
         self._again = again
         self._copy = tempfile.TemporaryFile(buffering=0)
         self._written = 0
-        self._content_path = None
-        #: is called before a test gets at what is stored
-        self.store = lambda: None
-
-    @property
-    def content_path(self):
-        self.store()
-        return self._content_path
-
-    @content_path.setter
-    def content_path(self, path):
-        self._content_path = path
+        self.content_path = None
 
     def __index__(self):
         return self._copy.fileno()
@@ -263,13 +252,7 @@ class HostedWriter(DraftWriter, KVDiskFileWriter):
 
 
 class HostedECWriter(DraftWriter, KVECDiskFileWriter):
-    """Of fragments, which the index has not before they are committed, or
-    before a test gets at them.
-    """
-
-    def put(self, metadata):
-        super().put(metadata)
-        self._fd.store = lambda: self._untold and self._tell(self._untold[0])
+    """Of fragments."""
 
     def commit(self, timestamp):
         super().commit(timestamp)
