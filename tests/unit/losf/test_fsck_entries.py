@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from swift_losf.format import keys
 from swift_losf.format.header import HEADER_LENGTH
+from swift_losf.format.name_code import durable_name
 from swift_losf.format.values import Location, VolumeState
 from swift_losf.upkeep.recovery import recover
-from swift_losf.volumes.volume import mark_quarantined
+from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.fsck_world import (
     HASH,
@@ -186,6 +187,15 @@ class TestEntries(MendTest):
         shutil.rmtree(self.layout.index)
         recover(self.layout).close()
         self.assertNotIn((HASHES[1], NAME), self.listed())
+
+    def test_a_fragment_is_as_durable_as_its_record(self):
+        name = '1700000000.00009#3.data'
+        with self.index() as index:
+            location = self.put(index, name, number=3)
+        self.release(3)
+        mark_durable(self.layout, location)
+        self.assert_mended('not-durable')
+        self.assertIn((HASH, durable_name(name)), self.listed())
 
     def test_wrong_statistics_are_corrected(self):
         with self.index() as index:
