@@ -209,20 +209,24 @@ def _unequal(cluster, policy):
     """Yield the partitions whose devices have not the same suffixes."""
     ring = cluster.ring(policy)
     for partition in range(ring.partition_count):
-        found = [_hashes(node, partition, policy)
-                 for node in ring.get_part_nodes(partition)]
-        if None in found or found[1:] != found[:-1]:
-            yield 'policy %s: partition %d differs' % (
-                policy.name, partition)
+        nodes = ring.get_part_nodes(partition)
+        found = [_hashes(node, partition, policy) for node in nodes]
+        everywhere = set.intersection(*(set(each.items()) for each in found))
+        differing = {'%s:%d/%s' % (node['ip'], node['port'], node['device']):
+                     dict(set(each.items()) - everywhere)
+                     for node, each in zip(nodes, found, strict=True)}
+        if any(differing.values()):
+            yield 'policy %s: partition %d differs: %s' % (
+                policy.name, partition, differing)
 
 
 def _hashes(node, partition, policy):
-    """:returns: suffix -> what an object-server says of it; None: nothing"""
+    """:returns: suffix -> what an object-server says of it"""
     answer = ask((node['ip'], node['port']), 'REPLICATE', '/%s/%d' % (
         node['device'], partition), headers={
             'X-Backend-Storage-Policy-Index': str(policy.index)})
     if answer.status != 200:
-        return None
+        return {'answer of %(ip)s/%(device)s' % node: answer.status}
     found = pickle.loads(answer.body)  # nosec: B301
     # Fragments that are not durable are nobody's loss.
     return {suffix: each[None] for suffix, each in found.items()
