@@ -7,15 +7,17 @@ of the others; what they ask of a file system is answered as for whole objects
 durable: FORMAT.md, "Fragments".
 """
 
+import errno
+import os
 from os.path import basename
 from typing import Any, Callable, Dict, Optional
 
-from swift.common.concurrency import tpool
 from swift.obj import diskfile
 
 from swift_losf.diskfile.known_files import OneObject
 from swift_losf.diskfile.kvfile import KVFile, KVReader, KVWriter
 from swift_losf.diskfile.kvmanager import KVManager
+from swift_losf.errors import IndexUnavailable
 from swift_losf.format.values import Location
 
 
@@ -23,24 +25,24 @@ class KVECDiskFileReader(KVReader, diskfile.ECDiskFileReader):
     """Reads a fragment archive, and checks each fragment of it."""
 
 
-class _Untold(OneObject):
-    """Gives a fragment that the index has not been told of its last name.
+class _Committing(OneObject):
+    """Gives a fragment that its writer still holds its last name.
 
     :param find: of an ObjectFiles
     :param path: of the hash directory
-    :param tell: what tells the index, a function of that name that returns
-        the files of the object, as a dict; None if it was told before
+    :param commit: a function of that name that returns the files of the
+        object, as a dict; None if the writer holds the fragment no more
     """
 
     def __init__(self, find: Any, path: str,
-                 tell: Callable[[str], Optional[Dict[str, Location]]]
+                 commit: Callable[[str], Optional[Dict[str, Location]]]
                  ) -> None:
         super().__init__(find, path)
-        self._tell = tell
+        self._commit = commit
 
     def rename_file(self, source: str, target: str) -> None:
         """Enter the fragment by the name by which it is durable."""
-        files = self._tell(basename(target))
+        files = self._commit(basename(target))
         if files is None:
             super().rename_file(source, target)
         else:
@@ -50,11 +52,11 @@ class _Untold(OneObject):
 class KVECDiskFileWriter(diskfile.ECDiskFileWriter, KVWriter):
     """Writes a fragment archive, and makes it durable.
 
-    The index is told of it once: by commit, or, if that does not come or
-    fails, when the writer is closed.
+    Until that, or until it is closed, it holds the record: recovery looks at
+    it again, and no compactor moves it.
     """
-    #: name and Pending of a fragment that the index has not been told of
-    _untold: Any = None
+    #: the Pending of a fragment that has an entry, but is not durable
+    _held: Any = None
     #: the manager that its commit asks, once it was written
     _committing: Any = None
 
@@ -62,39 +64,38 @@ class KVECDiskFileWriter(diskfile.ECDiskFileWriter, KVWriter):
     def manager(self):
         return self._committing or super().manager
 
-    def _enter(self, name, pending, superseded):
+    def _enter(self, name, pending, superseded, is_last=True):
         if self._extension != '.data':
             return super()._enter(name, pending, superseded)
-        self._untold = name, pending
-        self._committing = self.manager.with_files(_Untold(
-            self.manager.files.find, self._datadir, self._tell))
-        return []
+        self._held = pending
+        self._committing = self.manager.with_files(_Committing(
+            self.manager.files.find, self._datadir, self._commit))
+        return super()._enter(name, pending, superseded, is_last=False)
 
-    def _note_change(self):
-        if self._extension != '.data':
-            super()._note_change()
-
-    def _tell(self, name):
-        if not self._untold:
+    def _commit(self, name):
+        if not self._held:
             return None
-        before, pending = self._untold
-        if name != before:
-            self._store.mark_durable(pending)
-        # Who has hashed the suffix since it was written has seen no file.
-        super()._note_change()
-        superseded = (before, *self._superseded(name)) if name != before \
-            else ()
-        self._untold = None
-        return dict(super()._enter(name, pending, superseded))
+        self._store.mark_durable(self._held)
+        self._note_change()
+        try:
+            files = super()._enter(name, self._held, self._superseded(name))
+        except IndexUnavailable:
+            if self._is_entered(self._held.location):
+                raise
+            # Another writer has removed it: what follows, Swift decides.
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT),
+                                    name) from None
+        self._held = None
+        return dict(files)
+
+    def _is_entered(self, location):
+        return location in [each for _, each in self._store.ask_for_hash(
+            self._where.partition, self._where.object_hash)]
 
     def close(self):
-        if self._untold:
-            name, pending = self._untold
-            try:
-                tpool.execute(self._tell, name)
-            except BaseException:
-                pending.done()
-                raise
+        if self._held:
+            self._held.done()
+            self._held = None
         super().close()
 
 

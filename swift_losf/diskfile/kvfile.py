@@ -96,15 +96,17 @@ class KVWriter(diskfile.BaseDiskFileWriter):
                 self.logger.exception('Problem cleaning up %s',
                                       self._datadir)
 
-    def _enter(self, name, pending, superseded):
+    def _enter(self, name, pending, superseded, is_last=True):
         """Make a file exist.
 
         :param name: of the file
         :param pending: the Pending of its record
         :param superseded: names of files that give way to it
+        :param is_last: whether it keeps this name
         :returns: a list of (name, Location) of all files of the object
         """
-        files = self._store.register(self._where, name, pending, superseded)
+        files = self._store.register(self._where, name, pending, superseded,
+                                     is_last)
         suffix_path = dirname(self._datadir)
         if not isdir(dirname(suffix_path)):
             # The partition was deleted before there was anything in it.

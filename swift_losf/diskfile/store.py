@@ -128,12 +128,14 @@ class Store:
             else VolumeType.DATA
         return VFileWriter(self._appenders[kind], bytes_per_sync, run)
 
-    def register(self, where, name, pending, supersedes=()):
+    def register(self, where, name, pending, supersedes=(), is_last=True):
         """Make a file that was written exist.
 
         :param where: the ObjectPath of its hash directory
         :param pending: what the writer's finish() returned
         :param supersedes: names of files that give way to it
+        :param is_last: whether it is registered for the last time; else its
+            record stays outstanding
         :returns: a list of (name, Location) of all files of the hash
         :raises IndexUnavailable: if it does not exist, or may not
         """
@@ -141,9 +143,10 @@ class Store:
             self._require_in_place(pending)
             return self.index.register(
                 where.partition, bytes.fromhex(where.object_hash), name,
-                pending.location, pending.watermark(), supersedes)
+                pending.location, pending.watermark(is_last), supersedes)
         finally:
-            pending.done()
+            if is_last:
+                pending.done()
 
     def mark_durable(self, pending):
         """Note in the record of a fragment that it is durable, durably.

@@ -52,7 +52,8 @@ class Adopter:
                 if is_copy:
                     change.remove_file(keys.file_key(
                         partition, hash_, other_name(name)), other)
-                    change.reclaim(other)
+                    if other != location:
+                        change.reclaim(other)
                     del files[other_name(name)]
                 change.replace_file(files, key, name, location)
         self.recovered += 1

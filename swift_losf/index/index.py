@@ -68,8 +68,9 @@ class Index:
                  supersedes=()):
         """Enter a file whose record is durable, and remove what gives way.
 
-        Entering it again changes nothing, unless a fragment is durable now:
-        that gives it its name. A file of the same name gives way.
+        Entering it again changes nothing, unless it is a fragment that is
+        durable now: its entry gets that name. A file of the same name gives
+        way.
 
         :param partition: that the caller takes the object to be in
         :param hash_: of its name, 16 bytes
@@ -99,12 +100,9 @@ class Index:
             files = self.reader.files(partition, hash_)
             if not self.reader.is_entered(partition, hash_, location,
                                           files):
-                self._require_unremoved(location)
+                self._require_unremoved(name, location)
                 change.replace_file(files, key, name, location)
-            elif location.spot in [
-                    files[each].spot for each in files
-                    if each == written_name(name)]:
-                # Recovery has entered it before it was said to be durable.
+            elif location == files.get(written_name(name)):
                 self._rename(change, partition, hash_, files,
                              written_name(name), name)
             _, must_sync = self._take_out(change, partition, hash_, files,
@@ -136,8 +134,10 @@ class Index:
             raise Refused('volume %d is removed: nobody was writing to it'
                           % location.volume)
 
-    def _require_unremoved(self, location):
-        if self.reclaim.has(location):
+    def _require_unremoved(self, name, location):
+        # What was written under another name had an entry under that.
+        if (location.name_length != len(name)
+                or self.reclaim.has(location)):
             raise Refused('volume %d, offset %d: this record has been removed'
                           % location.spot)
 

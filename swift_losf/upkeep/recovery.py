@@ -20,7 +20,7 @@ from swift_losf.format.header import (
     expect,
 )
 from swift_losf.format.layout import volume_number
-from swift_losf.format.name_code import durable_name
+from swift_losf.format.name_code import durable_name, written_name
 from swift_losf.index.known import ALL, is_in
 from swift_losf.upkeep.lost_index import open_index, put_away
 from swift_losf.upkeep.partitions import invalidate, tidy
@@ -268,8 +268,9 @@ class Recovery:
         reader, of_hash = self.index.reader, (header.partition, header.hash)
         if not reader.is_entered(*of_hash, location):
             return True
-        return header.quarantined and location in reader.files(
-            *of_hash).values()
+        files = reader.files(*of_hash)
+        return (header.quarantined and location in files.values()
+                or location == files.get(written_name(_name(found))))
 
     def _written(self, location):
         """Return when a record was written, ns; -1 if it is none any more."""

@@ -37,9 +37,13 @@ class Pending:
         self._held = held
         self.location = location
 
-    def watermark(self):
-        """Return the watermark that the record has to be registered with."""
-        return self._pool.watermark(self._held, self.location.offset)
+    def watermark(self, is_last=True):
+        """Return the watermark that the record has to be registered with.
+
+        :param is_last: whether it is registered for the last time
+        """
+        return self._pool.watermark(
+            self._held, self.location.offset if is_last else None)
 
     def is_in_place(self, path):
         """Return whether the record is in the volume that is there now.

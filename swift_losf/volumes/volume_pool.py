@@ -229,6 +229,7 @@ class VolumePool:
                 each for each in held.outstanding if each < offset}
 
     def watermark(self, held, offset):
+        """Return the lowest offset that is outstanding, but for one."""
         with self._lock:
             return min((each for each in held.outstanding if each != offset),
                        default=held.volume.end)

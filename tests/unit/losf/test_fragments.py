@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fragments in volumes, with real indexes. FORMAT.md, "Fragments"."""
 
+import os
 import shutil
 from contextlib import contextmanager, suppress
 from unittest import mock
@@ -179,17 +180,48 @@ class TestDurability(FragmentTest):
             self.assertTrue(self.header(each).durable, name)
 
 
-class TestOneCall(FragmentTest):
-    """The index is told of a fragment when it is known whether it stays."""
+class TestTwoSteps(FragmentTest):
+    """What is stored is seen before anything older is removed elsewhere."""
 
-    def test_to_write_a_fragment_and_make_it_durable_is_one_call(self):
+    def lose_what_was_not_synced(self, directory):
+        """Cut the power of the index, which had been copied when synced."""
+        self.world.kill('d1')
+        shutil.rmtree(self.world.layout('d1').index)
+        shutil.copytree(directory, self.world.layout('d1').index)
+        self.world.serve('d1')
+
+    def synced_copy(self):
+        """Return a directory with the index as a power cut leaves it now."""
+        index = self.world.layout('d1').index
+        self.world.kill('d1')
+        copy = shutil.copytree(index, index + '.copy')
+        self.addCleanup(shutil.rmtree, copy)
+        self.world.serve('d1')
+        return copy
+
+    def test_each_step_is_one_call_and_one_flush_of_the_volume(self):
         index = self.store().index
         with mock.patch.object(index, '_call', wraps=index._call) as call:
-            self.put(1, self.now())
-        self.assertEqual(['Register'], [
+            with mock.patch('os.fdatasync', wraps=os.fdatasync) as flush:
+                self.put(1, self.now())
+        self.assertEqual(['Register'] * 2, [
             each.args[0] for each in call.mock_calls
             if each.args[0] not in ('NewVolume', 'GetTable')])
+        self.assertEqual(2, flush.call_count)
         self.assertTrue(self.header(self.only_file()[1]).durable)
+
+    def test_what_is_stored_is_read_beside_what_is_older(self):
+        before, now = self.now(), self.now()
+        self.put(1, before)
+        with self.written(1, now, length=50) as (writer, _):
+            self.assertEqual([before.internal + '#1#d.data',
+                              now.internal + '#1.data'], self.names())
+            # Other nodes may have committed, and removed what is older.
+            self.assertEqual(self.fragment(1, 50), self.data(frag_prefs=[
+                {'timestamp': now.internal, 'exclude': []}]))
+            self.assertEqual(self.fragment(1), self.data())
+            writer.commit(now)
+        self.assertEqual(self.fragment(1, 50), self.data())
 
     def test_a_suffix_hashed_before_the_commit_is_hashed_again(self):
         now, suffix = self.now(), self.hash()[-3:]
@@ -200,39 +232,73 @@ class TestOneCall(FragmentTest):
             writer.commit(now)
         hashes.append(self.manager.get_hashes(
             'd1', PARTITION, [], self.policy))
-        self.assertEqual([False, True], [bool(each.get(suffix))
-                                         for each in hashes])
+        self.assertEqual([{1}, {1, None}],
+                         [set(each[suffix]) for each in hashes])
 
-    def test_what_recovery_has_entered_before_the_commit_is_durable(self):
+    def test_a_power_cut_takes_no_commit(self):
+        now = self.now()
+        with self.written(1, now) as (writer, _):
+            synced = self.synced_copy()
+            writer.commit(now)
+            # Of the same volume, so that its watermark goes on.
+            self.put(2, now)
+        self.lose_what_was_not_synced(synced)
+        self.assertEqual([now.internal + '#1#d.data',
+                          now.internal + '#2#d.data'], self.names())
+        wait_for(lambda: not self.store().index.statistics().dead_bytes,
+                 'what is to be given back is')
+        self.assertEqual(self.fragment(1), self.data(frag_index=1))
+
+    def test_recovery_amid_a_write_changes_nothing(self):
         now = self.now()
         with self.written(1, now) as (writer, _):
             self.world.kill('d1')
             self.world.serve('d1')
-            self.assertEqual([now.internal + '#1.data'], wait_for(
-                self.names, 'the record is found'))
+            self.assertEqual([now.internal + '#1.data'], self.names())
             writer.commit(now)
         self.assertEqual([now.internal + '#1#d.data'], self.names())
         self.assertEqual(self.fragment(1), self.data())
 
-    def test_a_fragment_of_which_the_index_cannot_be_told_is_no_success(self):
-        for commit in (True, False):
-            now = self.now()
-            with mock.patch.object(self.store().index, 'register',
-                                   side_effect=IndexUnavailable('away')):
-                self.assertRaises(
-                    DiskFileError if commit else IndexUnavailable,
-                    self.put, 1, now, commit=commit)
-            self.assertEqual({}, self.files())
+    def test_what_a_newer_fragment_has_removed_does_not_come_back(self):
+        before, now = self.now(), self.now()
+        for wait in (True, False):
+            with self.written(1, before) as (writer, _):
+                self.put(1, now)
+                if wait:
+                    wait_for(lambda: not self.store().index.statistics(
+                        ).dead_bytes, 'the space is given back')
+                writer.commit(before)
+            self.assertEqual([now.internal + '#1#d.data'], self.names())
+            self.store().remove(int(PARTITION), self.hash())
 
+    def test_what_was_removed_is_not_durable(self):
+        now = self.now()
+        with self.written(1, now) as (writer, _):
+            self.store().remove(int(PARTITION), self.hash())
+            self.assertRaises(DiskFileError, writer.commit, now)
+        self.assertEqual({}, self.files())
+
+    def test_a_fragment_of_which_the_index_cannot_be_told_is_no_success(self):
+        now = self.now()
+        with mock.patch.object(self.store().index, 'register',
+                               side_effect=IndexUnavailable('away')):
+            self.assertRaises(IndexUnavailable, self.put, 1, now)
+        self.assertEqual({}, self.files())
+        with self.assertRaises(DiskFileError):
+            with self.written(1, now) as (writer, _):
+                with mock.patch.object(self.store().index, 'register',
+                                       side_effect=IndexUnavailable('away')):
+                    writer.commit(now)
+        self.assertEqual([now.internal + '#1.data'], self.names())
 
     def test_nothing_is_marked_on_a_device_that_was_mounted_meanwhile(self):
         now = self.now()
         with self.assertRaises(DiskFileError):
             with self.written(1, now) as (writer, _):
-                _, pending = writer._untold
+                pending = writer._held
                 pending.is_in_place = lambda path: False
                 writer.commit(now)
-        self.assertEqual({}, self.files())
+        self.assertEqual([now.internal + '#1.data'], self.names())
         self.assertFalse(self.header(pending.location).durable)
 
 
