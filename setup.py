@@ -80,6 +80,7 @@ setup(
             'ruff>=0.4',
             'hypothesis>=6.90',
             'lxml>=4.9',
+            'psutil>=5.9',
             'pytest>=7.4',
             'pytest-cov>=4.1',
             'pytest-timeout>=2.2',

@@ -18,7 +18,7 @@ from swift.common.exceptions import LockTimeout
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.utils import lock_file
 
-from swift_lightsync.common.address import Place, PlaceTuple
+from swift_lightsync.common.address import Place
 from swift_lightsync.common.files import replace_file
 from swift_lightsync.common.options import Options, integer, option, seconds
 from swift_lightsync.common.records import Between, Record, RecordError
@@ -28,6 +28,7 @@ from swift_lightsync.sync.core.failure_table import (
     FailureTable,
     Row,
 )
+from swift_lightsync.sync.core.failures import Failures
 from swift_lightsync.sync.names import FAILURES_FILE
 
 VERSION: Final = 1
@@ -86,12 +87,11 @@ def _from_json(data: bytes, table: FailureTable) -> None:
                      for reporter, key, when in state.reports}
 
 
-class FailureStore:
+class FailureStore(Failures):
     """A :class:`FailureTable` on disk.
 
-    Its methods are the table's, applied to the file at the present time.
-    They can be called in the hub and in pool threads at once: ``table`` is
-    replaced as a whole by its successor, and never changed itself.
+    Its methods can be called in the hub and in pool threads at once: ``table``
+    is replaced as a whole by its successor, and never changed itself.
 
     :param conf: a section: ``recon_cache_path`` is the directory of the file,
         and :class:`FailureOptions` are the table's; for a node's processes to
@@ -102,77 +102,15 @@ class FailureStore:
 
     def __init__(self, conf: Mapping[str, Any], logger: Logger) -> None:
         options = FailureOptions.from_conf(conf)
-        self.table = FailureTable(options.error_suppression_limit,
-                                  options.error_suppression_interval)
+        super().__init__(FailureTable(
+            options.error_suppression_limit,
+            options.error_suppression_interval), lambda: time.time())
         self.path = os.path.join(conf.get(
             'recon_cache_path', DEFAULT_RECON_CACHE_PATH), FAILURES_FILE)
         self.logger = logger
         self._looked = float('-inf')
         #: The inode and the mtime of the file that ``table`` was read from.
         self._version: Optional[tuple[int, int]] = None
-
-    @property
-    def limit(self) -> int:
-        """Exceptions at which a key has failed (ESL)."""
-        return self.table.limit
-
-    @property
-    def interval(self) -> float:
-        """Seconds for which it is then skipped (ESI)."""
-        return self.table.interval
-
-    def has_failed(self, key: PlaceTuple) -> bool:
-        """Return whether to skip a key now."""
-        self._refresh()
-        return self.table.has_failed(key, time.time())
-
-    def refusing(self) -> set[PlaceTuple]:
-        """Return the keys that have failed by refusals only."""
-        self._refresh()
-        return self.table.refusing(time.time())
-
-    def is_reported(self, reporter: PlaceTuple, key: PlaceTuple) -> bool:
-        """Return whether a reporter has said that it cannot reach a key."""
-        self._refresh()
-        return self.table.is_reported(reporter, key, time.time())
-
-    def is_reporter(self, reporter: PlaceTuple) -> bool:
-        """Return whether a node has said that it cannot reach somebody."""
-        self._refresh()
-        now = time.time()
-        return any(who == reporter and self.table.is_reported(who, key, now)
-                   for who, key in self.table.reports)
-
-    def rejoined(self) -> dict[PlaceTuple, float]:
-        """Return the keys that have come back, and when they did."""
-        self._refresh()
-        return dict(self.table.rejoined)
-
-    def record(self, key: PlaceTuple, weight: int) -> bool:
-        """Note an exception, and return whether it makes the key fail."""
-        return self._change(lambda table, now: table.record(
-            key, now, weight))
-
-    def contact(self, key: PlaceTuple) -> None:
-        """Note that a key answered; nothing is written if it never failed."""
-        self._refresh()
-        if key in self.table.rows:
-            self._change(lambda table, now: table.contact(key, now))
-
-    def retry(self, key: PlaceTuple) -> None:
-        """Let the next exception decide about a key that refused."""
-        self._change(lambda table, now: table.retry(key, now))
-
-    def hint(self, key: PlaceTuple) -> None:
-        """Note a sign that a key may have failed, or has come back."""
-        self._change(lambda table, now: table.hint(key, now))
-
-    def report(self, reporter: PlaceTuple, key: PlaceTuple) -> None:
-        """Note a report; nothing is written if it is hardly news."""
-        self._refresh()
-        if self.table.is_news(reporter, key, time.time()):
-            self._change(lambda table, now: table.report(
-                reporter, key, now))
 
     def _refresh(self) -> None:
         """Read what other processes wrote, if some time has passed."""
@@ -226,7 +164,7 @@ class FailureStore:
     def _changed(self, change: Callable[[FailureTable, float], _Result]
                  ) -> tuple[FailureTable, _Result]:
         table = self.table.copy()
-        return table, change(table, time.time())
+        return table, change(table, self.clock())
 
     def _store(self, table: FailureTable) -> None:
         stat = replace_file(self.path, _to_json(table), mode=0o600)

@@ -2,7 +2,6 @@
 """``tools/chaos``: all goes wrong for some minutes, and nothing is lost."""
 
 import argparse
-import sys
 import time
 
 from tests.chaos.census import Census, logged
@@ -76,7 +75,3 @@ def main(argv=None):
         print('WRONG: ' + text)
     print('seed %d: %s' % (args.seed, 'wrong' if wrong else 'all is well'))
     return 1 if wrong else 0
-
-
-if __name__ == '__main__':
-    sys.exit(main())

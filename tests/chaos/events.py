@@ -9,9 +9,9 @@ import signal
 import time
 from contextlib import ExitStack, contextmanager
 
-from tests.functional.clusters import stopped
 from tests.functional.errno_faults import BY_FILE, Fault
 from tests.functional.sites_case import kill_one
+from tools.cluster.processes import stopped
 
 #: seconds
 LONGEST, LONGEST_PAUSE = 20, 8

@@ -10,8 +10,6 @@ from tempfile import TemporaryDirectory
 from unittest import mock
 from urllib.parse import urlsplit
 
-import swiftclient
-
 from tests.functional.clusters import wait_for
 from tests.functional.errno_faults import Faults
 from tests.functional.served import ask
@@ -76,9 +74,7 @@ class World:
         clients = {}
         for site, cluster in self.clusters.items():
             cluster.swift_init(*OTHERS, 'start')
-            env = cluster.environment()
-            client = clients[site] = swiftclient.Connection(
-                env['ST_AUTH'], env['ST_USER'], env['ST_KEY'], timeout=120)
+            client = clients[site] = cluster.client()
             for policy in self.policies:
                 for kind in ('versioned-', 'plain-'):
                     client.put_container(kind + policy.name, {

@@ -6,13 +6,11 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import boto3
-import swiftclient
-from botocore.config import Config
 from swift.common.utils import md5
 from swiftclient.exceptions import ClientException
 
 from tests.functional.clusters import wait_for
+from tests.functional.s3_case import s3_client
 
 MIB = 2 ** 20
 
@@ -24,10 +22,7 @@ class Client:
 
     def setUp(self):
         super().setUp()
-        environment = self.cluster.environment()
-        self.client = swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], retries=0, timeout=120)
+        self.client = self.cluster.client(retries=0)
         self.container = '%s-%s' % (self.policy.name,
                                     self.id().rpartition('.')[2])
         self.make_container(self.container)
@@ -236,14 +231,7 @@ class ClientFeatures(Client):
     def test_a_multipart_upload_through_s3(self):
         bucket = '%s-s3' % self.policy.name
         self.make_container(bucket)
-        environment = self.cluster.environment()
-        s3 = boto3.client(
-            's3', region_name='us-east-1',
-            endpoint_url=environment['ST_AUTH'].removesuffix('/auth/v1.0'),
-            aws_access_key_id=environment['ST_USER'],
-            aws_secret_access_key=environment['ST_KEY'],
-            config=Config(s3={'addressing_style': 'path'}, read_timeout=300,
-                          retries={'total_max_attempts': 1}))
+        s3 = s3_client(self.cluster)
         upload = {'Bucket': bucket, 'Key': 'o'}
         upload['UploadId'] = s3.create_multipart_upload(**upload)['UploadId']
         parts = [os.urandom(5 * MIB), os.urandom(1000)]

@@ -52,18 +52,6 @@ def play_round(cluster, nodes=None, args=()):
         return {node: done.stderr for node, done in zip(nodes, passes)}
 
 
-@contextmanager
-def stopped(*pids):
-    """Processes stand still; the kernel takes connections for them."""
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-
-
 def with_options(**options):
     """:param options: of the replicators, more than OPTIONS
     :returns: the options of a ClusterSpec

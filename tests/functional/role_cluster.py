@@ -10,8 +10,6 @@ from tempfile import TemporaryDirectory
 from unittest import mock
 from urllib.parse import urlsplit
 
-import swiftclient
-
 from swift_lightsync.proar.core.oplog import OVER
 from swift_lightsync.proar.lag import PATH, decode
 from swift_lightsync.proar.proxy.role_nodes import Roles
@@ -68,10 +66,7 @@ class RoleCluster:
     def __init__(self, cluster):
         self.cluster = cluster
         self.objects = ClusterObjects(cluster, FAST.index)
-        environment = cluster.environment()
-        self._client = swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], timeout=120)
+        self._client = cluster.client()
 
     def traffic(self, container, objects, seed):
         """:returns: Traffic of so many objects of a container that is made"""

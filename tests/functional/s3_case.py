@@ -59,6 +59,18 @@ def running_cluster(versioning):
         cluster.destroy()
 
 
+def s3_client(cluster):
+    """Return a boto3 client of the test user of a Cluster."""
+    environment = cluster.environment()
+    return boto3.client(
+        's3', region_name='us-east-1',
+        endpoint_url=environment['ST_AUTH'].removesuffix('/auth/v1.0'),
+        aws_access_key_id=environment['ST_USER'],
+        aws_secret_access_key=environment['ST_KEY'],
+        config=Config(s3={'addressing_style': 'path'}, read_timeout=300,
+                      retries={'total_max_attempts': 1}))
+
+
 class Answers:
     """Makes S3 calls on one bucket, and keeps what is answered.
 
@@ -67,15 +79,8 @@ class Answers:
     """
 
     def __init__(self, cluster, bucket):
-        environment = cluster.environment()
         self.bucket = bucket
-        self.client = boto3.client(
-            's3', region_name='us-east-1',
-            endpoint_url=environment['ST_AUTH'].removesuffix('/auth/v1.0'),
-            aws_access_key_id=environment['ST_USER'],
-            aws_secret_access_key=environment['ST_KEY'],
-            config=Config(s3={'addressing_style': 'path'}, read_timeout=300,
-                          retries={'total_max_attempts': 1}))
+        self.client = s3_client(cluster)
         self.ids = {}
         #: call -> lines that say what is answered
         self.log = {}

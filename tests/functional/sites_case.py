@@ -10,8 +10,6 @@ import unittest
 from contextlib import contextmanager, suppress
 from tempfile import mkdtemp
 
-import swiftclient
-
 from tests.functional.clusters import wait_for
 from tests.waiting import is_running
 from tools.cluster.sites import Sites
@@ -90,10 +88,7 @@ class SitesCase(unittest.TestCase):
             container, {'X-Versions-Enabled': 'true'})
 
     def client(self, name):
-        environment = self.sites.clusters[name].environment()
-        return swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], retries=0, timeout=120)
+        return self.sites.clusters[name].client(retries=0)
 
     def put(self, name, obj, body):
         self.client(name).put_object(self.container, obj, body)

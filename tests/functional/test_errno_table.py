@@ -16,7 +16,6 @@ from itertools import product
 from urllib.parse import urlsplit
 
 import pytest
-import swiftclient
 
 from tests.functional.clusters import object_servers
 from tests.functional.errno_faults import BY_FILE, Fault
@@ -132,10 +131,7 @@ def tearDownModule():
 class TestTable(unittest.TestCase):
 
     def setUp(self):
-        environment = _cluster.environment()
-        client = swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], timeout=120)
+        client = _cluster.client()
         self.addCleanup(client.close)
         self.containers = {}
         for name, (policy, has_versions, _) in KINDS.items():

@@ -13,7 +13,6 @@ from swift_losf.format.layout import Layout
 from tests.functional.clusters import (
     object_servers,
     play_round,
-    stopped,
     wait_for,
 )
 from tests.functional.sites_case import (
@@ -22,6 +21,7 @@ from tests.functional.sites_case import (
     start_missing,
 )
 from tools.cluster import ClusterSpec, Policy
+from tools.cluster.processes import stopped
 
 FAST = Policy('fast', 0, 3, part_power=4, proar=True)
 SMALL = Policy('small', 1, 3, part_power=4, kv=True)

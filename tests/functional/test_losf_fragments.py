@@ -6,7 +6,6 @@ import shutil
 import unittest
 from contextlib import ExitStack
 
-import swiftclient
 from swift.common.utils import hash_path
 from swiftclient.exceptions import ClientException
 
@@ -52,10 +51,7 @@ class FragmentsCase(unittest.TestCase):
         self.volumes = ServedObjects(self.cluster, self.policy.index)
         for node in self.volumes.ring.devs:
             self.wait_for_index(node)
-        environment = self.cluster.environment()
-        self.client = swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], retries=0, timeout=120)
+        self.client = self.cluster.client(retries=0)
         self.container = self.id().rpartition('.')[2]
         self.client.put_container(self.container, {
             'X-Storage-Policy': self.policy.name})

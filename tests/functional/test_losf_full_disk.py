@@ -13,8 +13,8 @@ from swift.common.utils import Timestamp
 from swift_losf.volumes.ballast import is_given_up
 from tests.functional.clusters import object_servers, wait_for
 from tests.functional.served import ServedObjects
+from tools import ToolError
 from tools.cluster import Policy
-from tools.cluster.errors import ClusterError
 from tools.cluster.spec import MIN_DISK_SIZE
 
 DEVICE = 'n1d1'
@@ -235,7 +235,7 @@ class TestUnmounting(DiskCase):
     def unmounts(self):
         try:
             self.cluster.disks.unmount(1, DEVICE)
-        except ClusterError:
+        except ToolError:
             return False
         return True
 

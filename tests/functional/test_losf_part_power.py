@@ -14,7 +14,6 @@ from glob import glob
 from pathlib import Path
 
 import pytest
-import swiftclient
 from swift.common.utils import hash_path
 from swiftclient.exceptions import ClientException
 
@@ -23,11 +22,11 @@ from tests.at_work import at_work
 from tests.functional.clusters import (
     object_servers,
     play_round,
-    stopped,
     wait_for,
 )
 from tests.functional.served import ServedObjects
 from tools.cluster import ClusterSpec, Policy
+from tools.cluster.processes import stopped
 
 STEPS = int(os.environ.get('PART_POWER_STEPS', '2'))
 SMALL = Policy('small', 0, 3, part_power=4, kv=True)
@@ -51,10 +50,7 @@ class Client:
     """
 
     def __init__(self, cluster, policy, number):
-        environment = cluster.environment()
-        self._connection = swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], retries=0, timeout=120)
+        self._connection = cluster.client(retries=0)
         self.container = '%s-%d' % (policy.name, number)
         self._connection.put_container(self.container, {
             'X-Storage-Policy': policy.name})

@@ -12,9 +12,9 @@ import unittest
 from swift.common.utils import hash_path
 
 from tests.waiting import wait_for
+from tools import ToolError
 from tools.cluster import (
     Cluster,
-    ClusterError,
     ClusterSpec,
     Policy,
     Reachability,
@@ -102,7 +102,7 @@ class TestServing(ClusterTest):
             self.assertIn('PUT /v1/', log.read())
 
     def test_up_refuses_a_cluster_that_is_up(self):
-        with self.assertRaisesRegex(ClusterError, 'already up'):
+        with self.assertRaisesRegex(ToolError, 'already up'):
             self.cluster.up()
 
     def test_a_second_cluster_names_the_port_and_who_has_it(self):
@@ -110,7 +110,7 @@ class TestServing(ClusterTest):
         self.addCleanup(shutil.rmtree, other)
         spec = self.cluster.spec.changed(root=other)
         with self.assertRaisesRegex(
-                ClusterError, r'port %d of 127.0.0.1, for object-server: '
+                ToolError, r'port %d of 127.0.0.1, for object-server: '
                 r'.*by pid \d+' % spec.port('object-server', 1)):
             Cluster(spec).up()
         self.assertEqual([], mounts_below(other))
@@ -154,16 +154,16 @@ class TestFailures(ClusterTest):
         self.assertEqual(max(stale[1]), max(restored[2]))
 
     def test_kill_and_start_refuse_what_is_done_already(self):
-        with self.assertRaisesRegex(ClusterError, 'node 1 already runs'):
+        with self.assertRaisesRegex(ToolError, 'node 1 already runs'):
             self.cluster.start(1)
         self.cluster.kill(1)
-        with self.assertRaisesRegex(ClusterError, 'node 1 does not run'):
+        with self.assertRaisesRegex(ToolError, 'node 1 does not run'):
             self.cluster.kill(1)
         self.cluster.start(1)
         self.assertTrue(self.cluster.pids(1, 'object-server'))
 
     def test_a_node_that_does_not_exist_is_named(self):
-        with self.assertRaisesRegex(ClusterError, 'no node 9; .* 1 to 3'):
+        with self.assertRaisesRegex(ToolError, 'no node 9; .* 1 to 3'):
             self.cluster.kill(9)
 
     def _head(self, node, path='/healthcheck', sender=None):
@@ -276,7 +276,7 @@ class TestEnd(unittest.TestCase):
     def test_a_failed_start_is_rolled_back_and_says_why(self):
         broken = self._new(options={'object-server': {
             'app:object-server': {'use': 'egg:swift#nonsense'}}})
-        with self.assertRaisesRegex(ClusterError, 'nonsense'):
+        with self.assertRaisesRegex(ToolError, 'nonsense'):
             broken.up()
         self.assertEqual([], self._left_over())
         self._new().up()
@@ -285,7 +285,7 @@ class TestEnd(unittest.TestCase):
     def test_a_changed_number_of_nodes_needs_a_reset(self):
         with self.cluster:
             pass
-        with self.assertRaisesRegex(ClusterError, 'nodes=2, not 3.*reset'):
+        with self.assertRaisesRegex(ToolError, 'nodes=2, not 3.*reset'):
             self._new(nodes=3).up()
 
     def test_pid_files_of_a_crash_do_not_hinder_the_next_start(self):
@@ -314,7 +314,7 @@ class TestCommandLine(unittest.TestCase):
 
     def _saio(self, *args, **kwargs):
         return subprocess.run(
-            [sys.executable, '-m', 'tools.cluster', '--dir', self.root,
+            [sys.executable, '-m', 'tools', 'saio', '--dir', self.root,
              *args], capture_output=True, text=True, **kwargs)
 
     def setUp(self):
@@ -331,7 +331,7 @@ class TestCommandLine(unittest.TestCase):
         self.assertRegex(self._saio('status').stdout,
                          r'node 4 .*\n *object-server .* not running')
         done = self._saio('start', '9')
-        self.assertEqual(1, done.returncode)
+        self.assertEqual(2, done.returncode)
         self.assertIn('no node 9', done.stderr)
         self.assertEqual(0, self._saio('start', '4').returncode)
         done = self._saio('run', 'sh', '-c', 'swift stat')
@@ -339,13 +339,13 @@ class TestCommandLine(unittest.TestCase):
         self.assertIn('export ST_AUTH=http://127.0.0.1:',
                       self._saio('env').stdout)
         self.assertEqual(0, self._saio('down').returncode)
-        self.assertEqual(1, self._saio('status').returncode)
+        self.assertEqual(2, self._saio('status').returncode)
 
     def test_commands_on_no_cluster_say_how_to_make_one(self):
         for command in ('down', 'status', 'env', 'reset'):
             with self.subTest(command=command):
                 done = self._saio(command)
-                self.assertEqual(1, done.returncode)
+                self.assertEqual(2, done.returncode)
                 self.assertIn('make one with `up`', done.stderr)
 
     def test_options_of_the_cluster_are_for_up_and_reset(self):
@@ -355,7 +355,7 @@ class TestCommandLine(unittest.TestCase):
     def test_an_up_that_is_ended_leaves_nothing_running(self):
         port = str(free_base_port())
         up = subprocess.Popen(
-            [sys.executable, '-m', 'tools.cluster', '--dir', self.root,
+            [sys.executable, '-m', 'tools', 'saio', '--dir', self.root,
              '--base-port', port, 'up'], stdout=subprocess.DEVNULL)
         self.addCleanup(self._saio, 'destroy')
         wait_for(lambda: os.path.exists(os.path.join(self.root, 'log.sock')),

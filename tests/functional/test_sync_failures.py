@@ -19,10 +19,10 @@ from tests.functional.clusters import (
     R5,
     RunningPass,
     SyncCase,
-    stopped,
     wait_for,
     with_options,
 )
+from tools.cluster.processes import stopped
 
 QUICK = with_options(conn_timeout=2, http_timeout=5)
 NO_ANSWER = 'No answer to the sync message to '

@@ -7,7 +7,6 @@ import shutil
 import unittest
 from contextlib import ExitStack
 
-import swiftclient
 from swift.common.utils import hash_path
 
 from tests.functional.clusters import R3, object_servers, wait_for
@@ -40,10 +39,7 @@ class FragmentsCase(unittest.TestCase):
         self.cluster = _cluster
         self.ring = _cluster.ring(EC)
         self.wait_until_served()
-        environment = _cluster.environment()
-        self.client = swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], retries=0, timeout=120)
+        self.client = _cluster.client(retries=0)
         self.container = self.id().rpartition('.')[2]
         self.client.put_container(self.container, {
             'X-Storage-Policy': EC.name})

@@ -46,9 +46,7 @@ class PipelineCase(unittest.TestCase):
                 'filter:encryption': {'use': 'egg:swift#encryption'}}}))
         cls.addClassCleanup(cls.cluster.destroy)
         cls.cluster.up()
-        env = cls.cluster.environment()
-        cls.url, cls.token = swiftclient.get_auth(
-            env['ST_AUTH'], env['ST_USER'], env['ST_KEY'])
+        cls.url, cls.token = cls.cluster.client().get_auth()
 
     def setUp(self):
         super().setUp()

@@ -43,10 +43,7 @@ class Site:
     def __init__(self, name, cluster):
         self.name = name
         self.cluster = cluster
-        environment = cluster.environment()
-        self.url, self.token = swiftclient.Connection(
-            environment['ST_AUTH'], environment['ST_USER'],
-            environment['ST_KEY'], timeout=120).get_auth()
+        self.url, self.token = cluster.client().get_auth()
         self.account = self.url.rpartition('/')[2]
 
     def put(self, body):

@@ -5,8 +5,8 @@ import argparse
 import signal
 import sys
 
-from tests.upstream import gate, runner, source, subject
-from tools.cluster.errors import ClusterError
+from tests.upstream import runner, source, subject
+from tools import ToolError
 
 LOADERS = ('ec', 'encryption')
 
@@ -88,8 +88,7 @@ def main(argv=None):
             return runner.check_exclusions(run)
         return runner.record(run) if options.get('record') else \
             runner.gated(run)
-    except (ClusterError, gate.GateError, runner.RunError, source.SourceError,
-            subject.SubjectError) as err:
+    except ToolError as err:
         print('upstream: %s' % err, file=sys.stderr)
         return 2
 

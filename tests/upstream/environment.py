@@ -31,16 +31,14 @@ from swift.common.concurrency import eventlet, wsgi
 from swift.common.utils import NullLogger
 from swift.obj.server import ObjectController
 
+from tools import ToolError
+
 PROGRAM = (sys.executable, '-m', 'tests.upstream.environment')
 UNSHARE = ('unshare', '--mount', '--net')
 HOSTS = '127.0.0.1 access.com example.com\n'
 XFS_BYTES = 8 << 30  # sparse: only what is written takes space
 PEER_PORT = 6200
 READY = 'ready'
-
-
-class EnvironmentLacks(Exception):
-    """Something that the tests need cannot be had here."""
 
 
 def may_isolate():
@@ -133,8 +131,8 @@ def running_peer(work):
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         if peer.stdout.readline().strip() != READY:
-            raise EnvironmentLacks('No stock object-server could be started '
-                                   'on port %d' % PEER_PORT)
+            raise ToolError('No stock object-server could be started '
+                            'on port %d' % PEER_PORT)
         yield
     finally:
         peer.kill()
@@ -196,7 +194,7 @@ def main(argv=None):
         return serve_as_peer(args.peer)
     try:
         return _run_pytest(args)
-    except (EnvironmentLacks, FileNotFoundError,
+    except (ToolError, FileNotFoundError,
             subprocess.CalledProcessError) as err:
         sys.exit('upstream: %s' % err)
 

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from tools import ToolError
+
 HERE = Path(__file__).resolve().parent
 EXPECTED = HERE / 'expected.conf'
 EXCLUSIONS = HERE / 'exclusions.conf'
-
-
-class GateError(Exception):
-    """A data file of the gate is wrong."""
 
 
 class Counts(NamedTuple):
@@ -79,12 +77,12 @@ def read_exclusions(section):
 
     :param section: 'SUBJECT KIND', as in exclusions.conf
     :returns: mapping of test ids to the reason why each is left out
-    :raises GateError: if one has no reason
+    :raises ToolError: if one has no reason
     """
     exclusions = _section(EXCLUSIONS, section)
     for test, reason in exclusions.items():
         if not reason.strip():
-            raise GateError('%s: [%s] %s has no reason'
+            raise ToolError('%s: [%s] %s has no reason'
                             % (EXCLUSIONS, section, test))
     return exclusions
 
@@ -92,14 +90,14 @@ def read_exclusions(section):
 def read_expected(section):
     """Return a dict from test files to the Counts of stock Swift.
 
-    :raises GateError: if a line is not 'file = passed skipped'
+    :raises ToolError: if a line is not 'file = passed skipped'
     """
     expected = {}
     for name, value in _section(EXPECTED, section).items():
         try:
             passed, skipped = map(int, value.split())
         except ValueError:
-            raise GateError('%s: [%s] %s = %r; two numbers are wanted, '
+            raise ToolError('%s: [%s] %s = %r; two numbers are wanted, '
                             'passed and skipped'
                             % (EXPECTED, section, name, value))
         expected[name] = Counts(passed, skipped)
@@ -112,11 +110,11 @@ def record(section, results, version):
     :param section: section of expected.conf
     :param results: the run's Results
     :param version: the version of Swift that ran
-    :raises GateError: if a test failed, for then it is no baseline
+    :raises ToolError: if a test failed, for then it is no baseline
     """
     failed = results.tests('failed')
     if failed:
-        raise GateError('Nothing recorded: %d tests of stock Swift failed'
+        raise ToolError('Nothing recorded: %d tests of stock Swift failed'
                         % len(failed))
     parser = _read(EXPECTED)
     merged = {**read_expected(section), **results.counts()}

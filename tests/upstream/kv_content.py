@@ -41,7 +41,11 @@ def _store(layout, _socket):
 
 
 class VolumeContent:
-    """As paths.Content describes it; quarantined files are there as well."""
+    """Objects under the paths that files would have, quarantined ones too.
+
+    It is asked for any path, and has nothing but below the data directories
+    of its own policies. An error is the one that os would raise.
+    """
 
     def keeps(self, policy):
         """Return whether the objects of a StoragePolicy are in volumes."""
@@ -95,10 +99,12 @@ class VolumeContent:
         raise _missing(path)
 
     def owns(self, path):
+        """Return whether it is, or would be, a hash directory or file here."""
         where = self._parse(path)
         return bool(where and where.object_hash)
 
     def exists(self, path):
+        """Return whether the content has a directory or file there."""
         try:
             self.listdir(path)
         except FileNotFoundError:
@@ -108,9 +114,11 @@ class VolumeContent:
         return True
 
     def hides(self, path):
+        """Return whether the content itself lies there: no list shows it."""
         return bool(policies_in([os.path.basename(path)]))
 
     def listdir(self, path):
+        """Return the names in a directory."""
         text = path if isinstance(path, str) else ''
         quarantined = _QUARANTINED.match(text)
         if quarantined:
@@ -188,15 +196,18 @@ class VolumeContent:
         return store, where, location
 
     def read(self, path):
+        """Return the data of a file."""
         store, where, location = self._locate(path)
         with store.open(where, location) as source:
             return source.read()
 
     def getxattr(self, path):
+        """Return a file's metadata, like diskfile.read_metadata."""
         store, where, location = self._locate(path)
         return store.read_metadata(where, location)[0]
 
     def write(self, path, data, metadata):
+        """Keep or replace a file, with no regard to other files."""
         where = self._parse(path)
         layout = Layout(where.device_path, where.policy_index)
         store = self._store(layout)
@@ -209,17 +220,20 @@ class VolumeContent:
             self.damage(path)
 
     def unlink(self, path):
+        """Remove a file, as rm would remove it behind Swift's back."""
         store, where, location = self._locate(path)
         store.remove(where.partition, where.object_hash, [where.name])
         # As if it had been given back already.
         self._overwrite(store, location, 0, bytes(HEADER_LENGTH))
 
     def damage(self, path):
+        """Spoil the metadata of a file, as a disk would."""
         store, _, location = self._locate(path)
         self._overwrite(store, location,
                         location.footer_offset - location.offset, b'damage')
 
     def utime(self, path, seconds):
+        """Change when a file was written, in seconds since 1970."""
         store, _, location = self._locate(path)
         with open(store.layout.volume(location.volume), 'rb') as volume:
             header = RecordHeader.unpack(os.pread(

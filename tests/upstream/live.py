@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
+from tools import ToolError
 from tools.cluster.cli import main
-from tools.cluster.errors import ClusterError
 from tools.cluster.sites import Sites
 
 #: What the tests are told: the users are those of tools/cluster/conf.py.
@@ -51,11 +51,11 @@ def all_systems() -> Iterator[dict[str, str]]:
 
     :returns: (as a context) the environment variables that tell the tests of
         the first site
-    :raises ClusterError: if they do not start
+    :raises ToolError: if they do not start
     """
     with TemporaryDirectory(prefix='ls-') as root:
         if main(['--dir', root, '--all', 'up']):
-            raise ClusterError('the sites in %s do not start' % root)
+            raise ToolError('the sites in %s do not start' % root)
         sites = Sites.open(root)
         try:
             auth = sites.clusters[sites.names[0]].environment()['ST_AUTH']

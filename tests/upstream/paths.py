@@ -16,7 +16,6 @@ import os
 import shutil
 import sys
 import tempfile
-from typing import Protocol
 
 import xattr
 from swift.common import utils
@@ -30,48 +29,10 @@ real_isdir = os.path.isdir
 real_listdir = os.listdir
 
 
-class Content(Protocol):
-    """What a subject gives: its objects under the paths that files would have.
-
-    It is asked for any path, and has nothing but below the data directories
-    of its own policies. An error is the one that os would raise.
-    """
-
-    def owns(self, path: str) -> bool:
-        """Return whether it is, or would be, a hash directory or file here."""
-
-    def hides(self, path: str) -> bool:
-        """Return whether the content itself lies there: no list shows it."""
-
-    def exists(self, path: str) -> bool:
-        """Return whether the content has a directory or file there."""
-
-    def listdir(self, path: str) -> list:
-        """Return the names in a directory."""
-
-    def read(self, path: str) -> bytes:
-        """Return the data of a file."""
-
-    def getxattr(self, path: str) -> dict:
-        """Return a file's metadata, like diskfile.read_metadata."""
-
-    def write(self, path: str, data: bytes, metadata: dict) -> None:
-        """Keep or replace a file, with no regard to other files."""
-
-    def unlink(self, path: str) -> None:
-        """Remove a file, as rm would remove it behind Swift's back."""
-
-    def utime(self, path: str, seconds: float) -> None:
-        """Change when a file was written, in seconds since 1970."""
-
-    def damage(self, path: str) -> None:
-        """Spoil the metadata of a file, as a disk would."""
-
-
 class ContentFile(io.FileIO):
     """A file of the content while a test has it open: an unnamed real one.
 
-    :param content: a Content
+    :param content: a VolumeContent
     :param path: where it is in the content
     :param mode: as for open(): r, w or r+, with or without b and t
     """
@@ -108,7 +69,7 @@ class ContentFile(io.FileIO):
 
 
 class PathShim:
-    """The routes of a test's calls, to a Content or to the file system.
+    """The routes of a test's calls, to a content or to the file system.
 
     Each method has the name of the function whose place it takes, and is
     given the real one first.
@@ -294,7 +255,7 @@ def routed(real, route, package=TESTS):
 
 
 def install(content):
-    """Route calls to a Content, before the first test is imported."""
+    """Route calls to a VolumeContent, before the first test is imported."""
     shim = PathShim(content)
     for module, names in ROUTED:
         for name in names:

@@ -16,6 +16,7 @@ from pathlib import Path
 from swift.common import daemon as stock_daemon
 
 from tests.upstream import environment, gate, live, source, subject
+from tools import ToolError
 
 TIMEOUT = '600'  # seconds a test, so that none hangs for ever
 SAIO = source.REPOSITORY / 'tools' / 'saio'
@@ -41,10 +42,6 @@ SUITES = {
         'object_partpower_increase', 'reconstructor_rebuild',
         'reconstructor_revert', 'signals')},
 }
-
-
-class RunError(Exception):
-    """A run that gave no results, or a selection that cannot be run."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +83,8 @@ class Run:
 
     def _saio_command(self, tree):
         if self.subject and not hasattr(stock_daemon, 'load_daemon_class'):
-            raise RunError('This Swift cannot be told to run our classes: '
-                           'run swift-lightsync-patch apply first')
+            raise ToolError('This Swift cannot be told to run our classes: '
+                            'run swift-lightsync-patch apply first')
         cluster = subject.load(self.subject, self.kind).cluster \
             if self.subject else ('--replicator', 'stock')
         return [str(SAIO), *cluster, '--probe', 'run',
@@ -110,7 +107,7 @@ def select(kind, names, tree):
 
     :param kind: a key of SUITES
     :param tree: Swift's source tree, which paths are below
-    :raises RunError: if there is no such suite and no such path
+    :raises ToolError: if there is no such suite and no such path
     """
     selection = []
     for name in names:
@@ -119,8 +116,8 @@ def select(kind, names, tree):
         elif (tree / name.partition('::')[0]).exists():
             selection.append(name)
         else:
-            raise RunError('%r is neither a suite (%s) nor a path below %s'
-                           % (name, ', '.join(sorted(SUITES[kind])), tree))
+            raise ToolError('%r is neither a suite (%s) nor a path below %s'
+                            % (name, ', '.join(sorted(SUITES[kind])), tree))
     return tuple(dict.fromkeys(selection))
 
 
@@ -130,7 +127,7 @@ def execute(run, quiet=False):
     :param run: a Run
     :param quiet: keep pytest's output to ourselves
     :returns: (Results, seconds)
-    :raises RunError: if pytest could not run to its end
+    :raises ToolError: if pytest could not run to its end
     """
     tree = source.source_tree()
     with tempfile.TemporaryDirectory(prefix='upstream-') as name:
@@ -145,12 +142,12 @@ def execute(run, quiet=False):
         seconds = time.monotonic() - started
         # 0: all passed, 1: some failed, 5: none was selected
         if done.returncode not in (0, 1, 5):
-            raise RunError('pytest ended with status %d\n%s'
-                           % (done.returncode, done.stdout or ''))
+            raise ToolError('pytest ended with status %d\n%s'
+                            % (done.returncode, done.stdout or ''))
         try:
             report = json.loads((work / 'report').read_text())
         except FileNotFoundError:
-            raise RunError('pytest left no report\n%s' % (done.stdout or ''))
+            raise ToolError('pytest left no report\n%s' % (done.stdout or ''))
     return gate.Results(**report), seconds
 
 

@@ -14,6 +14,8 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
+from tools import ToolError
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = REPOSITORY / '.cache'
 
@@ -21,32 +23,28 @@ CACHE = REPOSITORY / '.cache'
 SAFELY = {'filter': 'data'} if hasattr(tarfile, 'data_filter') else {}
 
 
-class SourceError(Exception):
-    """Swift's source distribution is not to be had."""
-
-
 def installed_version():
     """Return the version of the Swift that the tests will import."""
     try:
         return metadata.version('swift')
     except metadata.PackageNotFoundError:
-        raise SourceError('Swift is not installed for %s; install this '
-                          'project with its test extras' % sys.executable)
+        raise ToolError('Swift is not installed for %s; install this '
+                        'project with its test extras' % sys.executable)
 
 
 def _checked(tree, version):
     """Return a directory if it is Swift's unpacked source of a version.
 
-    :raises SourceError: if it is another thing or another version
+    :raises ToolError: if it is another thing or another version
     """
     info = tree / 'PKG-INFO'
     if not (tree / 'test' / 'unit').is_dir() or not info.is_file():
-        raise SourceError('%s is not an unpacked source distribution of '
-                          'Swift: it needs PKG-INFO and test/unit' % tree)
+        raise ToolError('%s is not an unpacked source distribution of '
+                        'Swift: it needs PKG-INFO and test/unit' % tree)
     lines = info.read_text(encoding='utf8').splitlines()
     if 'Version: %s' % version not in lines:
-        raise SourceError("%s is not Swift %s, the installed version, whose "
-                          "tests are needed" % (tree, version))
+        raise ToolError("%s is not Swift %s, the installed version, whose "
+                        "tests are needed" % (tree, version))
     return tree
 
 
@@ -59,7 +57,7 @@ def _download(version, directory):
                           stderr=subprocess.PIPE, text=True)
     archives = sorted(Path(directory).glob('*.tar.gz'))
     if done.returncode or len(archives) != 1:
-        raise SourceError(
+        raise ToolError(
             'The source distribution of Swift %s could not be downloaded; '
             'without a package index, set SWIFT_SOURCE to an unpacked one. '
             'pip said:\n%s' % (version, done.stderr.strip()))
@@ -87,7 +85,7 @@ def _fetch(version, destination):
 def source_tree():
     """Return the path of the source distribution of the installed Swift.
 
-    :raises SourceError: if there is none and none can be downloaded
+    :raises ToolError: if there is none and none can be downloaded
     """
     version = installed_version()
     override = os.environ.get('SWIFT_SOURCE')

@@ -10,11 +10,9 @@ of exclusions.conf begin with its name. It names what it puts in place as
 from dataclasses import dataclass, field
 from typing import Dict, Optional, Tuple
 
+from tools import ToolError
+
 DEFAULT = 'lightsync'
-
-
-class SubjectError(Exception):
-    """Some tests cannot be run against a subject."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Subject:
     :param privates: by 'module:attribute', modules that a module of Swift
         has under a name: it gets a copy of its own, so that what a test mocks
         there reaches no one else. The value is what the copy has instead
-    :param content: 'module:attribute' of a paths.Content, or None
+    :param content: 'module:attribute' of a kv_content.VolumeContent, or None
     :param cluster: options of tools/saio; only probe tests have a cluster,
         whose daemons they are run against, and rows and content are for the
         process of the tests
@@ -180,11 +178,11 @@ def load(name, kind='unit'):
 
     :param name: a key of SUBJECTS
     :param kind: of the suites; 'probe' wants one with a cluster
-    :raises SubjectError: if there is none
+    :raises ToolError: if there is none
     """
     if kind != 'probe':
         return SUBJECTS[name]
     if name not in PROBES:
-        raise SubjectError('the probe tests cannot be run against %s: it '
-                           'has no cluster' % name)
+        raise ToolError('the probe tests cannot be run against %s: it '
+                        'has no cluster' % name)
     return PROBES[name]

@@ -6,6 +6,7 @@ import unittest
 from unittest import mock
 
 from tests.upstream import gate, runner, subject
+from tools import ToolError
 
 NAME = 'test/unit/obj/test_x.py'
 
@@ -79,17 +80,17 @@ class TestDataFiles(unittest.TestCase):
 
     def test_an_exclusion_without_a_reason_is_an_error(self):
         with mock.patch.object(gate, '_section', return_value={'a': ' '}):
-            with self.assertRaisesRegex(gate.GateError, 'a has no reason'):
+            with self.assertRaisesRegex(ToolError, 'a has no reason'):
                 gate.read_exclusions('lightsync unit')
 
     def test_a_baseline_that_is_not_two_numbers_is_an_error(self):
         for value in ('', '5', '5 2 1', 'five two'):
             with mock.patch.object(gate, '_section',
                                    return_value={NAME: value}):
-                with self.assertRaisesRegex(gate.GateError, 'two numbers'):
+                with self.assertRaisesRegex(ToolError, 'two numbers'):
                     gate.read_expected('unit')
 
     def test_a_failed_run_is_never_recorded(self):
         with mock.patch.object(gate, 'EXPECTED', '/nonexistent/expected'):
-            with self.assertRaisesRegex(gate.GateError, '1 tests'):
+            with self.assertRaisesRegex(ToolError, '1 tests'):
                 gate.record('unit', results(5, failed=1), '2.38.3')

@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from tests.upstream import source
+from tools import ToolError
 
 
 class TestSourceTree(unittest.TestCase):
@@ -36,13 +37,13 @@ class TestSourceTree(unittest.TestCase):
 
     def test_a_tree_of_another_version_is_refused(self):
         os.environ['SWIFT_SOURCE'] = str(self.make_tree('old', '2.30.0'))
-        with self.assertRaisesRegex(source.SourceError,
+        with self.assertRaisesRegex(ToolError,
                                     'is not Swift ' + self.version):
             source.source_tree()
 
     def test_a_directory_that_is_no_tree_is_refused(self):
         os.environ['SWIFT_SOURCE'] = str(self.root)
-        with self.assertRaisesRegex(source.SourceError, 'needs PKG-INFO'):
+        with self.assertRaisesRegex(ToolError, 'needs PKG-INFO'):
             source.source_tree()
 
     def test_the_cached_tree_is_used_without_a_download(self):
@@ -54,6 +55,6 @@ class TestSourceTree(unittest.TestCase):
     def test_a_failed_download_says_so_and_leaves_nothing(self):
         unreachable = {'PIP_NO_INDEX': '1', 'PIP_FIND_LINKS': ''}
         with mock.patch.dict(os.environ, unreachable):
-            with self.assertRaisesRegex(source.SourceError, 'SWIFT_SOURCE'):
+            with self.assertRaisesRegex(ToolError, 'SWIFT_SOURCE'):
                 source.source_tree()
         self.assertEqual([], list(self.root.iterdir()))

@@ -9,14 +9,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any, Optional
 
 from cosbench.measure.result import Result
 from swift_lightsync.common.progress import Progress
+from tools import ToolError
+from tools.arguments import number, require
 from tools.benchmarks import record, workload
 from tools.benchmarks.record import Metric, Record, Spread, in_turn
-from tools.benchmarks.settings import BenchError, number, require
 
 #: option -> (type, default, placeholder, what --help says); a tuple has all
 #: values, bool is a flag
@@ -140,6 +141,15 @@ class Bench:
         self._progress.say('%6.1f s  %s' % (
             time.monotonic() - self._begin, text))
 
+    @contextmanager
+    def noted(self, what: str) -> Iterator[None]:
+        """Note a failure of what is done in the context, and go on."""
+        try:
+            yield
+        except ToolError as err:
+            self.failures.append('%s: %s' % (what, err))
+            self.say(self.failures[-1])
+
     def attempt(self, contestant: str, case: str, run: int,
                 measure: Any) -> None:
         """Measure once, and note figures or failure.
@@ -147,11 +157,10 @@ class Bench:
         :param measure: a function that returns the figures
         """
         what = '%s, %s, run %d' % (contestant, case, run)
-        try:
+        figures = None
+        with self.noted(what):
             figures = measure()
-        except BenchError as err:
-            self.failures.append('%s: %s' % (what, err))
-            self.say(self.failures[-1])
+        if figures is None:
             return
         if figures.get('failed'):
             self.failures.append('%s: %d did not succeed' % (

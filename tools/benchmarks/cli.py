@@ -2,10 +2,11 @@
 """The command line: ``tools/bench SYSTEM [options]``."""
 
 import argparse
-import signal
 import sys
 from importlib import import_module
 from typing import Any, Optional
+
+from swift_lightsync.common import command
 
 #: system -> (module, class, what --help says)
 SYSTEMS = {
@@ -44,24 +45,10 @@ def main(argv: Optional[list[str]] = None) -> int:
         # Only what is asked for: imports take seconds.
         if argv[:1] in ([name], []):
             _load(name).add_options(system)
-    return _run(parser.parse_args(argv))
+    return command.run(
+        parser, lambda args: _load(args.system)(args).run(), argv)
 
 
 def _load(system: str) -> Any:
     module, name, _ = SYSTEMS[system]
     return getattr(import_module('tools.benchmarks.' + module), name)
-
-
-def _run(args: argparse.Namespace) -> int:
-    from tools.benchmarks.settings import BenchError
-    from tools.cluster import ClusterError
-
-    # So that the clusters are removed on the way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        return _load(args.system)(args).run()
-    except (BenchError, ClusterError) as err:
-        print('bench %s: %s' % (args.system, err), file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130

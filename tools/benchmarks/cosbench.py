@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
 
-from tools.benchmarks import h2load, http_clients
+from tools import ToolError
+from tools.arguments import KIB, names, number
+from tools.benchmarks import http_clients
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.http_clients import CONTESTANTS, Scenario
 from tools.benchmarks.record import Metric
-from tools.benchmarks.settings import KIB, BenchError, names, number
 
 _SPAWN = get_context('spawn')
 #: Seconds that a process may take to begin and to end.
@@ -34,7 +35,7 @@ def _server() -> Iterator[int]:
     process.start()
     try:
         if not mine.poll(PATIENCE):
-            raise BenchError('the server did not start in %d s' % PATIENCE)
+            raise ToolError('the server did not start in %d s' % PATIENCE)
         yield mine.recv()
     finally:
         process.terminate()
@@ -70,14 +71,10 @@ class Cosbench(Bench):
                  port: int) -> dict[str, Any]:
         """Return figures; CPU is counted for the client's process only."""
         args = self.args
-        if name == 'h2load':
-            done, failed, cpu, seconds = h2load.ask(
-                port, scenario, args.workers, args.seconds)
-        else:
-            with ProcessPoolExecutor(1, mp_context=_SPAWN) as pool:
-                done, failed, cpu, seconds = pool.submit(
-                    http_clients.ask, name, port, scenario, args.workers,
-                    args.seconds).result(args.seconds + PATIENCE)
+        with ProcessPoolExecutor(1, mp_context=_SPAWN) as pool:
+            done, failed, cpu, seconds = pool.submit(
+                http_clients.ask, name, port, scenario, args.workers,
+                args.seconds).result(args.seconds + PATIENCE)
         return {'operations': done, 'failed': failed, 'cpu_seconds': cpu,
                 'seconds': seconds, 'per_cpu_second': done / cpu,
                 'ops_per_second': done / seconds}

@@ -11,6 +11,8 @@ PUT is read to its end.
 import asyncio
 import re
 import resource
+import shutil
+import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -25,7 +27,12 @@ from cosbench.adaptors.content import Body
 from cosbench.adaptors.http1 import Client, parse_url
 from cosbench.adaptors.none import NoneAuth
 from cosbench.workload.config import Config
+from tools import ToolError
+from tools.benchmarks.measure import own_cpu_seconds
 
+#: What h2load says.
+_DONE = re.compile(rb'requests: .*?(\d+) succeeded, (\d+) failed')
+_TOOK = re.compile(rb'finished in ([\d.]+)(ms|s)')
 #: Seconds that are not counted: connections, caches.
 WARM_UP = 0.5
 
@@ -105,11 +112,6 @@ CONTESTANTS: dict[str, tuple[Any, Callable[[], Any]]] = {
 }
 
 
-def _cpu() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
 async def _load(make: Any, port: int, scenario: Scenario, workers: int,
                 seconds: float) -> tuple[int, int, float, float]:
     """Load the server and count.
@@ -128,13 +130,40 @@ async def _load(make: Any, port: int, scenario: Scenario, workers: int,
                  for _ in range(workers)]
         await asyncio.sleep(WARM_UP)
         counts.update({True: 0, False: 0})
-        cpu, begin = _cpu(), time.monotonic()
+        cpu, begin = own_cpu_seconds(resource.RUSAGE_SELF), time.monotonic()
         await asyncio.sleep(seconds)
-        figures = (counts[True], counts[False], _cpu() - cpu,
+        figures = (counts[True], counts[False],
+                   own_cpu_seconds(resource.RUSAGE_SELF) - cpu,
                    time.monotonic() - begin)
         going = False
         await asyncio.gather(*tasks)
     return figures
+
+
+def _h2load(port: int, scenario: Scenario, workers: int,
+            seconds: float) -> tuple[int, int, float, float]:
+    """Load the server by h2load, a load generator in C: GETs over HTTP/1.1.
+
+    :raises ToolError: if it is not installed, or cannot do what is asked
+    """
+    program = shutil.which('h2load')
+    if program is None:
+        raise ToolError('h2load is not there; Debian has it in '
+                        'nghttp2-client')
+    if scenario.method != 'GET':
+        raise ToolError('h2load has no bodies of its own: only GETs')
+    cpu = own_cpu_seconds(resource.RUSAGE_CHILDREN)
+    ended = subprocess.run(
+        [program, '--h1', '-c', str(workers), '-t', '1', '-D',
+         str(max(1, round(seconds))), 'http://127.0.0.1:%d/v1/a/c/%d' % (
+             port, scenario.size)], stdout=subprocess.PIPE)
+    done, took = _DONE.search(ended.stdout), _TOOK.search(ended.stdout)
+    if ended.returncode or done is None or took is None:
+        raise ToolError('h2load ended with %d: %r' % (
+            ended.returncode, ended.stdout[-200:]))
+    return (int(done[1]), int(done[2]),
+            own_cpu_seconds(resource.RUSAGE_CHILDREN) - cpu,
+            float(took[1]) / (1000 if took[2] == b'ms' else 1))
 
 
 def ask(name: str, port: int, scenario: Scenario, workers: int,
@@ -143,6 +172,8 @@ def ask(name: str, port: int, scenario: Scenario, workers: int,
 
     :returns: the same as ``_load``
     """
+    if name == 'h2load':
+        return _h2load(port, scenario, workers, seconds)
     make, new_loop = CONTESTANTS[name]
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_load(make, port, scenario, workers, seconds))

@@ -4,11 +4,14 @@
 import math
 import os
 import time
+from contextlib import suppress
 from typing import Any, Optional
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
+from tools import ToolError
+from tools.arguments import GIB, KIB, names, number
 from tools.benchmarks import request_log, workload
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.losf_churn import (
@@ -25,7 +28,6 @@ from tools.benchmarks.losf_churn import (
 )
 from tools.benchmarks.measure import cpu_seconds, drop_caches, rss_mib
 from tools.benchmarks.record import Metric, percentile
-from tools.benchmarks.settings import GIB, KIB, BenchError, names, number
 from tools.benchmarks.site import Site, apart, ask
 from tools.benchmarks.throttle import Throttle
 from tools.benchmarks.workload import SMALL_SIZES, Stage
@@ -116,15 +118,14 @@ class Node(Site):
     def wait(self, condition: Any, seconds: float) -> None:
         """Wait until the index's statistics are so, or the time is up."""
         index = IndexClient(self.layout.socket, RECOVERY)
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            try:
-                if condition(index.statistics()):
-                    return
-            except IndexUnavailable:
-                # It recovers.
-                pass
-            time.sleep(processes.POLL_INTERVAL)
+
+        def holds() -> bool:
+            # While it recovers, it is not there.
+            with suppress(IndexUnavailable):
+                return condition(index.statistics())
+            return False
+        with suppress(ToolError):
+            processes.wait_until(holds, seconds, 'the index is so')
 
     def chill(self) -> None:
         """Restart the servers, with nothing of the device in memory."""
@@ -144,7 +145,7 @@ class Node(Site):
     def _answers(self) -> bool:
         try:
             return bool(self.request('HEAD', [CONTAINER + '1']))
-        except (BenchError, ConnectionError):
+        except (ToolError, ConnectionError):
             return False
 
     def list_partitions(self, count: int) -> list:
@@ -213,8 +214,8 @@ class Losf(Bench):
         args = self.args
         self.churned = next((op for op in args.ops if op in CHURN), None)
         if self.churned is None and any(CHURNED in op for op in args.ops):
-            raise BenchError('--ops: one that ends with %s must be behind '
-                             'one of %s' % (CHURNED, ', '.join(CHURN)))
+            raise ToolError('--ops: one that ends with %s must be behind '
+                            'one of %s' % (CHURNED, ', '.join(CHURN)))
         args.operations = min(args.operations or 2000, max(
             1, args.objects // (PARTS * args.runs)))
         limits = None

@@ -5,6 +5,8 @@ import os
 from contextlib import contextmanager
 from typing import Any, Iterable, Iterator, Optional
 
+import psutil
+
 from swift_losf.format.layout import Layout
 from swift_losf.fsck.stats import summary, volume_uses
 from tools.benchmarks.workload import Stage
@@ -79,7 +81,7 @@ def data_bytes(directory: str) -> int:
 
 def descriptors(pids: Iterable[int]) -> int:
     """Return how many files processes have open."""
-    return sum(len(os.listdir('/proc/%d/fd' % each)) for each in pids)
+    return sum(psutil.Process(each).num_fds() for each in pids)
 
 
 def space(layout: Layout) -> dict[str, Any]:

@@ -10,14 +10,13 @@ import hashlib
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import VolumeType
@@ -28,6 +27,8 @@ from swift_losf.index.index import Index
 from swift_losf.index.index_client import IndexClient
 from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.writable import WritableVolume
+from tools.benchmarks.measure import memory_mib, own_cpu_seconds
+from tools.cluster.processes import wait_until
 
 #: objects of one partition, of one volume, and asked for
 PER_PARTITION, PER_VOLUME, ASKED = 200, 250000, 2000
@@ -83,18 +84,19 @@ class Objects:
         return partition, hash_, name, location
 
 
-def _cpu():
-    used = [resource.getrusage(who) for who in (
-        resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
 def _micros(work, count):
     begin, cpu = time.perf_counter(), time.process_time()
     for number in range(count):
         work(number)
     return {'us': (time.perf_counter() - begin) * 1e6 / count,
             'cpu_us': (time.process_time() - cpu) * 1e6 / count}
+
+
+def serves(client):
+    """Return whether an index server answers."""
+    with suppress(IndexUnavailable):
+        return bool(client.statistics())
+    return False
 
 
 @contextmanager
@@ -107,27 +109,12 @@ def _server(objects):
         '--part-power', str(objects.part_power)], stderr=subprocess.DEVNULL)
     try:
         client = IndexClient(objects.layout.socket, 60)
-        while True:
-            try:
-                client.statistics()
-                break
-            except IndexUnavailable:
-                if process.poll() is not None:
-                    raise
-                time.sleep(0.01)
+        wait_until(lambda: serves(client) or process.poll() is not None,
+                   60, 'the index server serves')
         yield process, client, time.perf_counter() - begin
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-
-
-def _memory(pid):
-    """Return MiB of memory: its own, and what it has mapped of tables."""
-    with open('/proc/%d/status' % pid) as lines:
-        return {name: int(line.split()[1]) / 1024 for line in lines
-                for name, start in (('own_mib', 'RssAnon'),
-                                    ('mapped_mib', 'RssFile'))
-                if line.startswith(start)}
 
 
 def measure(directory, count, size):
@@ -141,11 +128,12 @@ def measure(directory, count, size):
     os.makedirs(layout.volumes)
     objects = Objects(layout, count, size)
     objects.write()
-    begin, cpu = time.perf_counter(), _cpu()
+    begin, cpu = time.perf_counter(), own_cpu_seconds()
     index = recover(layout, part_power=objects.part_power)
     found = {'objects': count, 'size': size, 'rebuild_us_per_record':
              (time.perf_counter() - begin) * 1e6 / count,
-             'rebuild_cpu_us_per_record': (_cpu() - cpu) * 1e6 / count}
+             'rebuild_cpu_us_per_record':
+             (own_cpu_seconds() - cpu) * 1e6 / count}
     index.close()
     found['index_bytes_per_object'] = sum(
         each.stat().st_blocks * 512
@@ -155,7 +143,8 @@ def measure(directory, count, size):
         found['start_seconds'] = seconds
         for number in range(ASKED):
             client.list_hash(*reversed(objects.hash(number)))
-        found.update(_memory(process.pid))
+        for name, field in (('own_mib', 'RssAnon'), ('mapped_mib', 'RssFile')):
+            found[name] = memory_mib(field, process.pid)
     with _server(objects) as (_, _, seconds):
         found['start_after_kill_seconds'] = seconds
     return found

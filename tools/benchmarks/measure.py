@@ -4,6 +4,7 @@ devices.
 """
 
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -13,25 +14,32 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from glob import glob
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
-from tools.benchmarks.settings import BenchError
+import psutil
+
+from tools import ToolError
+from tools.arguments import MIB
 from tools.cluster import commands
 
-TICKS = os.sysconf('SC_CLK_TCK')
 #: KiB that the kernel reads ahead of a disk; of an image it may be more.
 READ_AHEAD = 128
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
     """Return what processes and their late children have used so far."""
-    ticks = 0
-    for pid in pids:
-        with open('/proc/%d/stat' % pid) as stat:
-            # utime, stime, cutime, cstime are the fields 14 to 17.
-            ticks += sum(map(int, stat.read().rpartition(')')[2]
-                             .split()[11:15]))
-    return ticks / TICKS
+    # user, system, and both of the children
+    return sum(sum(psutil.Process(pid).cpu_times()[:4]) for pid in pids)
+
+
+def own_cpu_seconds(*who: int) -> float:
+    """Return what this process has used, to the microsecond.
+
+    :param who: of RUSAGE_SELF and RUSAGE_CHILDREN; none: both
+    """
+    return sum(used.ru_utime + used.ru_stime for used in map(
+        resource.getrusage, who or (resource.RUSAGE_SELF,
+                                    resource.RUSAGE_CHILDREN)))
 
 
 def cpu_ms(pids: Iterable[int]) -> float:
@@ -46,12 +54,7 @@ def cpu_ms(pids: Iterable[int]) -> float:
 
 def written_bytes(pids: Iterable[int]) -> int:
     """Return what processes have had written to disks so far, in pages."""
-    total = 0
-    for pid in pids:
-        with open('/proc/%d/io' % pid) as counts:
-            total += next(int(line.split()[1]) for line in counts
-                          if line.startswith('write_bytes'))
-    return total
+    return sum(psutil.Process(pid).io_counters().write_bytes for pid in pids)
 
 
 @contextmanager
@@ -93,12 +96,24 @@ def cpu_of(cluster: Any) -> dict[str, float]:
 
 def rss_mib(pids: Iterable[int]) -> float:
     """Return the memory that processes hold, MiB."""
-    total = 0
-    for pid in pids:
-        with open('/proc/%d/status' % pid) as status:
-            total += next(int(line.split()[1]) for line in status
-                          if line.startswith('VmRSS:'))
-    return total / 1024
+    return sum(psutil.Process(pid).memory_info().rss for pid in pids) / MIB
+
+
+def memory_mib(field: str, pid: Union[int, str] = 'self') -> float:
+    """Return what /proc says of the memory of a process, MiB.
+
+    :param field: such as ``VmHWM``, the most since ``forget_peak``
+    """
+    with open('/proc/%s/status' % pid) as status:
+        return next(int(line.split()[1]) / 1024 for line in status
+                    if line.startswith(field + ':'))
+
+
+def forget_peak() -> None:
+    """Let VmHWM of this process begin anew."""
+    # getrusage would also count what the parent held when it forked.
+    with open('/proc/self/clear_refs', 'w') as clear_refs:
+        clear_refs.write('5')
 
 
 @dataclass(frozen=True)
@@ -121,9 +136,9 @@ class BlockStats:
         """Parse /sys/block/<device>/stat."""
         fields = [int(each) for each in text.split()]
         if len(fields) < 16:
-            raise BenchError('the kernel does not count flushes: %d fields '
-                             'in the stat of a device; Linux 5.5 has 17'
-                             % len(fields))
+            raise ToolError('the kernel does not count flushes: %d fields '
+                            'in the stat of a device; Linux 5.5 has 17'
+                            % len(fields))
         return cls(fields[0], fields[2], fields[4], fields[6], fields[15])
 
     def __sub__(self, earlier: 'BlockStats') -> 'BlockStats':

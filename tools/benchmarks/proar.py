@@ -10,17 +10,11 @@ from statistics import pstdev
 from typing import Any, NamedTuple, Optional
 
 from cosbench.measure.result import Result
+from tools.arguments import MIB, names, number, size_text, sizes
 from tools.benchmarks import record, request_log, workload
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import cpu_of
 from tools.benchmarks.record import Metric, Record, percentile
-from tools.benchmarks.settings import (
-    MIB,
-    names,
-    number,
-    size_text,
-    sizes,
-)
 from tools.benchmarks.throttle import Throttle
 from tools.benchmarks.trio import BOUNDS, RATE, REPLICAS, SITES, Trio
 from tools.benchmarks.workload import Stage

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from swift_lightsync.versioning.sites.sync_state import read
-from tools.benchmarks.settings import BenchError
 from tools.benchmarks.site import ask, log_in
 from tools.cluster.cluster import Cluster
+from tools.cluster.processes import wait_until
 from tools.cluster.sites import Sites
 
 PROPAGATOR = 'container-propagator'
@@ -63,7 +63,8 @@ class Propagation:
         # The life record of each, and a version.
         self._wait(before, 2 * len(self._containers))
         since = time.time()
-        self._until(lambda: self._busy(since))
+        wait_until(lambda: not self._busy(since), PATIENCE,
+                   'each knows what the others have')
         names = self.sites.names
         for one in names:
             for other in names:
@@ -88,7 +89,7 @@ class Propagation:
     def check(self, run: int) -> None:
         """Check that each site serves all versions of a run.
 
-        :raises BenchError: if it does not
+        :raises ToolError: if it does not
         """
         for name in self.sites.names[1:]:
             self._request('HEAD', self._objects('run%d' % run),
@@ -137,33 +138,19 @@ class Propagation:
                 for name, cluster in self.sites.clusters.items()
                 for node in cluster.spec.node_numbers()]
 
-    def _busy(self, since: float) -> str:
-        """Say which sites have not told since then that all have what they
-        have, and that they know of all containers.
+    def _busy(self, since: float) -> bool:
+        """Return whether a site has not told since then that all have what it
+        has, or that it knows of all containers.
         """
-        states = self._states()
-        if len({state and state.databases for _, state in states}) > 1:
-            return 'some have not found all containers'
-        return ', '.join(sorted({
-            name for name, state in states
-            if state.updated <= since or any(
-                peer.rows for peer in state.peers)}))
+        states = [state for _, state in self._states()]
+        return len({state and state.databases for state in states}) > 1 or \
+            any(state.updated <= since or any(
+                peer.rows for peer in state.peers) for state in states)
 
     def _wait(self, before: dict[str, int], count: int,
               since: float = 0) -> None:
         """Wait until other sites were sent so many versions more."""
-        def missing() -> str:
+        def has_all() -> bool:
             sent = self._shipped(since)
-            return ', '.join('%s lacks %d' % (
-                name, before[name] + count - sent[name])
-                for name in sent if sent[name] < before[name] + count)
-        self._until(missing)
-
-    def _until(self, missing: Callable[[], str]) -> None:
-        """Wait until nothing is said to be missing."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            if not missing():
-                return
-            time.sleep(0.05)
-        raise BenchError('after %d s: %s' % (PATIENCE, missing()))
+            return all(sent[name] >= before[name] + count for name in sent)
+        wait_until(has_all, PATIENCE, 'all were sent %d versions' % count)

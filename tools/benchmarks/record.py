@@ -17,6 +17,8 @@ from importlib.metadata import version
 from statistics import median, quantiles
 from typing import Any, Optional
 
+import psutil
+
 MISSING = '-'
 
 
@@ -157,11 +159,10 @@ def machine() -> dict[str, Any]:
     """
     Return what a stranger needs to know about this machine and its software.
     """
-    with open('/proc/meminfo') as text:
-        memory = int(text.readline().split()[1])
     return {'date': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
             'cores': len(os.sched_getaffinity(0)),
-            'load': os.getloadavg()[0], 'memory_kib': memory,
+            'load': os.getloadavg()[0], 'memory_kib':
+            psutil.virtual_memory().total // 1024,
             'kernel': platform.release(),
             'python': platform.python_version(), 'swift': version('swift')}
 

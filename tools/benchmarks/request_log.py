@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the requests that a server receives, and the calls that it makes.
+"""Counts the requests that a server receives, and what it does for them.
 
 The paste filter ``tools.benchmarks.request_log:filter_factory`` appends the
-method and the device of each request, such as ``PUT n1d1``, to a file in the
-server's recon cache; with ``count_rpcs = true`` also ``RPC`` for each call of
-an index server of LOSF that the process makes, with ``flush_seconds`` also
-``FLUSH`` for each flush of a file, which takes so much longer then.
+method and the device of each request, such as ``PUT n1d1``, to the file
+``log``, by default ``requests.log`` in the server's recon cache; with
+``count_rpcs = true`` also ``RPC`` for each call of an index server of LOSF
+that the process makes, with ``flush_seconds`` also ``FLUSH`` for each flush
+of a file, which takes so much longer then. ``delay_file`` names a file with
+the seconds that each request waits; there is no delay while there is no such
+file.
 """
 
 import os
@@ -14,8 +17,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from swift.common.concurrency import patcher
+from swift.common.concurrency import patcher, sleep
 from swift.common.utils import config_true_value
+
+from swift_lightsync.common.files import replace_file
 
 FILE = 'requests.log'
 FILTER = 'request_log'
@@ -70,14 +75,16 @@ def per_device(log: str, begin: int, method: str) -> Counter:
 
 
 class RequestLog:
-    """The filter: logs each request to a server.
+    """The filter: logs each request to a server, and lets it wait.
 
     :param app: the server
     :param log: path of the file to append to
+    :param delay_file: path of the file with the seconds; '': nothing waits
     """
 
-    def __init__(self, app: Any, log: str) -> None:
-        self.app = app
+    def __init__(self, app: Any, log: str, delay_file: str = '') -> None:
+        self.app, self.delay_file = app, delay_file
+        self.wait: Callable[[float], None] = sleep
         self.fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def write(self, method: str, device: str) -> None:
@@ -87,7 +94,23 @@ class RequestLog:
     def __call__(self, env: dict[str, Any], start_response: Any) -> Any:
         self.write(env['REQUEST_METHOD'],
                    env['PATH_INFO'].lstrip('/').partition('/')[0])
+        seconds = self.delay_file and _delay(self.delay_file)
+        if seconds:
+            self.wait(seconds)
         return self.app(env, start_response)
+
+
+def set_delay(path: str, seconds: float) -> None:
+    """Let each request wait so long from now on."""
+    replace_file(path, repr(seconds).encode('ascii'))
+
+
+def _delay(path: str) -> float:
+    try:
+        with open(path) as file:
+            return float(file.read())
+    except FileNotFoundError:
+        return 0
 
 
 def count_calls(cls: Any, name: str, log: RequestLog) -> None:
@@ -127,7 +150,9 @@ def slow_flushes(log: RequestLog, seconds: float,
 def filter_factory(global_conf: dict[str, str], **local_conf: str) -> Any:
     """Make the filter, as paste.deploy asks for it."""
     def make(app: Any) -> RequestLog:
-        log = RequestLog(app, path(global_conf['recon_cache_path']))
+        log = RequestLog(app, os.path.join(
+            global_conf['recon_cache_path'], local_conf.get('log', FILE)),
+            local_conf.get('delay_file', ''))
         if config_true_value(local_conf.get('count_rpcs')):
             from swift_losf.index.channel import Channel
             count_calls(Channel, 'call', log)

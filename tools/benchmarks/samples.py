@@ -10,15 +10,14 @@ Times and numbers in it are made smaller, so that all of them end in minutes.
 import os
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from cosbench.document.reader import portable
 from tools import REPO
+from tools.arguments import GIB, names, number
 from tools.benchmarks import workload
 from tools.benchmarks.bench import Bench
-from tools.benchmarks.settings import GIB, BenchError, names, number
 from tools.benchmarks.site import Site
 from tools.cluster import ClusterSpec, Policy, free_base_port
 
@@ -159,18 +158,9 @@ class Samples(Bench):
         text, stages = document(
             sample, site.auth, kind.policy if name == OURS else 'gold',
             args.seconds, args.objects)
-        try:
+        with self.noted('%s, %s' % (name, sample)):
             result = self.play(name, sample, run, text.replace(
                 b'cprefix=', b'cprefix=run%d-' % run))
-        except BenchError as err:
-            self.failures.append('%s, %s: %s' % (name, sample, err))
-            self.say(self.failures[-1])
-            return
-        for stage, figures in _figures(result, stages):
-            self.attempt(name, stage, run, lambda: figures)
-
-
-def _figures(result: Any, stages: list[str]
-             ) -> Iterator[tuple[str, dict[str, Any]]]:
-    for stage in stages:
-        yield stage, workload.figures(result, stage)
+            for stage in stages:
+                self.attempt(name, stage, run,
+                             lambda: workload.figures(result, stage))

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Optional
 from urllib.parse import urlsplit
 
 from swift_losf.format.layout import Layout
+from tools import ToolError
 from tools.benchmarks import request_log
 from tools.benchmarks.measure import Device
-from tools.benchmarks.settings import BenchError
 from tools.benchmarks.throttle import Throttle
 from tools.cluster import Cluster, ClusterSpec
 
@@ -36,7 +36,7 @@ def ask(address: str, method: str, paths: Iterable[str],
 
     :param address: HOST:PORT
     :returns: the seconds that each took
-    :raises BenchError: if an answer is no success
+    :raises ToolError: if an answer is no success
     """
     waits = []
     with closing(http.client.HTTPConnection(
@@ -48,7 +48,7 @@ def ask(address: str, method: str, paths: Iterable[str],
             response.read()
             waits.append(time.perf_counter() - begin)
             if response.status // 100 != 2:
-                raise BenchError('%s %s: status %d' % (
+                raise ToolError('%s %s: status %d' % (
                     method, path, response.status))
     return waits
 
@@ -67,14 +67,8 @@ class Login(NamedTuple):
 
 def log_in(cluster: Cluster) -> Login:
     """Get a token of a cluster's test account."""
-    env = cluster.environment()
-    url = urlsplit(env['ST_AUTH'])
-    with closing(http.client.HTTPConnection(url.netloc)) as connection:
-        connection.request('GET', url.path, headers={
-            'X-Auth-User': env['ST_USER'], 'X-Auth-Key': env['ST_KEY']})
-        headers = connection.getresponse().headers
-    return Login(url.netloc, urlsplit(headers['X-Storage-Url']).path,
-                 headers['X-Auth-Token'])
+    url, token = cluster.client().get_auth()
+    return Login(urlsplit(url).netloc, urlsplit(url).path, token)
 
 
 def auth_of(cluster: Cluster) -> str:

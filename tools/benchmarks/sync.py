@@ -9,10 +9,10 @@ from typing import Any
 
 from swift.common.utils import set_swift_dir
 
+from tools.arguments import KIB, names, number, require
 from tools.benchmarks import request_log
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.record import Metric
-from tools.benchmarks.settings import KIB, names, number, require
 from tools.benchmarks.sync_data import CHANGED, DataSet, Storage
 from tools.benchmarks.sync_steps import SCENARIOS, USUAL
 from tools.benchmarks.sync_trial import Contestant, Trial

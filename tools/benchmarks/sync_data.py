@@ -220,14 +220,13 @@ class Storage:
                         ACCOUNT, CONTAINER, name))
         return self._places[name]
 
-    def puts(self, version: Version
-             ) -> Iterator[tuple[str, int, str, str, int]]:
+    def puts(self, version: Version) -> Iterator[tuple[Any, ...]]:
         """Yield the arguments of ``sync_writes.put`` for each replica."""
-        part, nodes = self._ring.get_nodes(ACCOUNT, CONTAINER, version.name)
+        path = ACCOUNT, CONTAINER, version.name
+        part, nodes = self._ring.get_nodes(*path)
         for node in nodes:
-            yield (node['ip'], node['port'], '/%s/%d/%s/%s/%s' % (
-                node['device'], part, ACCOUNT, CONTAINER, version.name),
-                utils.Timestamp(version.timestamp).internal, version.size)
+            yield (node, (part, *path), utils.Timestamp(
+                version.timestamp).internal, version.size)
 
     def devices_of(self, name: str) -> tuple[str, ...]:
         return self.place(name)[1]

@@ -20,6 +20,7 @@ from typing import Any
 
 from swift.common import utils
 
+from tools.benchmarks.measure import forget_peak, memory_mib
 from tools.benchmarks.sync_probe import CLASSES
 
 #: The only device here, and those of two nodes that do not run.
@@ -53,12 +54,6 @@ def make(root: str, partitions: int) -> None:
         open(os.path.join(path, 'hashes.invalid'), 'w').close()
 
 
-def _status(field: str) -> float:
-    with open('/proc/self/status') as status:
-        return next(round(int(line.split()[1]) / 1024, 1) for line in status
-                    if line.startswith(field))
-
-
 def _passes(name: str, root: str) -> dict[str, Any]:
     utils.set_swift_dir(root)
     module, of_class = CLASSES[name]
@@ -71,12 +66,11 @@ def _passes(name: str, root: str) -> dict[str, Any]:
         daemon.standing.enabled = True
     most, held = [], []
     for _ in range(PASSES):
-        with open('/proc/self/clear_refs', 'w') as clear_refs:
-            clear_refs.write('5')
+        forget_peak()
         daemon._zero_stats()
         daemon.replicate()
-        most.append(_status('VmHWM:'))
-        held.append(_status('VmRSS:'))
+        most.append(round(memory_mib('VmHWM'), 1))
+        held.append(round(memory_mib('VmRSS'), 1))
     return {'replicator': name, 'most': most, 'held': held}
 
 

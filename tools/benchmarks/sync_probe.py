@@ -12,7 +12,6 @@ after so many seconds, which its clock, but nobody, has passed.
 
 import json
 import os
-import resource
 import socket
 import subprocess
 import sys
@@ -24,7 +23,12 @@ from typing import Any, Optional
 
 from swift.common.concurrency import spawn
 
-from tools.benchmarks.settings import BenchError
+from tools import ToolError
+from tools.benchmarks.measure import (
+    forget_peak,
+    memory_mib,
+    own_cpu_seconds,
+)
 
 #: The end of the names of what runs with erasure coding.
 EC = '-ec'
@@ -46,25 +50,12 @@ class Usage:
 
     :param seconds: of wall-clock time
     :param cpu_seconds: of the replicator and the children that it waited for
-    :param max_rss_kib: the most memory that the replicator held during it
+    :param max_rss_mib: the most memory that the replicator held during it
     """
 
     seconds: float
     cpu_seconds: float
-    max_rss_kib: int
-
-
-def _cpu_seconds() -> float:
-    return sum(usage.ru_utime + usage.ru_stime for usage in map(
-        resource.getrusage,
-        (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
-
-
-def _max_rss_kib() -> int:
-    # getrusage would also count what the parent held when it forked.
-    with open('/proc/self/status') as status:
-        return next(int(line.split()[1]) for line in status
-                    if line.startswith('VmHWM:'))
+    max_rss_mib: float
 
 
 def _go_ahead(seconds: int) -> None:
@@ -111,14 +102,14 @@ def measured(base: Any, fd: int) -> Any:
 
         def _measured(self, make_pass: Any, *args: Any,
                       **kwargs: Any) -> Any:
-            with open('/proc/self/clear_refs', 'w') as clear_refs:
-                clear_refs.write('5')
-            begin, cpu = time.perf_counter(), _cpu_seconds()
+            forget_peak()
+            begin, cpu = time.perf_counter(), own_cpu_seconds()
             try:
                 return make_pass(*args, **kwargs)
             finally:
                 self.usage = Usage(time.perf_counter() - begin,
-                                   _cpu_seconds() - cpu, _max_rss_kib())
+                                   own_cpu_seconds() - cpu,
+                                   memory_mib('VmHWM'))
     return Probe
 
 
@@ -163,13 +154,13 @@ class Probes:
         try:
             packet = ours.recv(PACKET)
         except TimeoutError as err:
-            raise BenchError('node %d: %s did not come in time; give it '
-                             'longer (--timeout) or less to do (--objects)'
-                             % (node, what)) from err
+            raise ToolError('node %d: %s did not come in time; give it '
+                            'longer (--timeout) or less to do (--objects)'
+                            % (node, what)) from err
         if not packet:
-            raise BenchError('node %d: the replicator ended before %s; see '
-                             '%s and the other logs beside it (--keep keeps '
-                             'them)' % (node, what, self._log(node)))
+            raise ToolError('node %d: the replicator ended before %s; see '
+                            '%s and the other logs beside it (--keep keeps '
+                            'them)' % (node, what, self._log(node)))
         return packet
 
     def stop(self, nodes: Optional[Iterable[int]] = None) -> None:
@@ -197,7 +188,7 @@ class Probes:
         :param timeout: seconds that it may take
         :param follows: whether it may know what the passes before it found
         :param seconds: that passed since those, for the replicators
-        :raises BenchError: if it takes longer
+        :raises ToolError: if it takes longer
         """
         deadline = time.monotonic() + timeout
         for _, ours in self._probes.values():

@@ -15,8 +15,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tools import ToolError
 from tools.benchmarks.measure import drop_caches
-from tools.benchmarks.settings import BenchError
 from tools.benchmarks.sync_data import empty
 from tools.benchmarks.sync_writes import write
 
@@ -165,9 +165,9 @@ class Steps:
                 free = sorted(set(others) - trial.storage.holders(
                     int(partition)))
                 if not free:
-                    raise BenchError('no device is free for a hand-off of '
-                                     'partition %s; more --nodes than '
-                                     '--replicas are needed' % partition)
+                    raise ToolError('no device is free for a hand-off of '
+                                    'partition %s; more --nodes than '
+                                    '--replicas are needed' % partition)
                 os.rename(os.path.join(path, 'objects', partition),
                           os.path.join(others[chance.choice(free)],
                                        'objects', partition))

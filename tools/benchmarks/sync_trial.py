@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from tools import ToolError
 from tools.benchmarks import request_log
 from tools.benchmarks.measure import (
     cpu_ms,
@@ -15,7 +16,6 @@ from tools.benchmarks.measure import (
     syscalls,
     written_bytes,
 )
-from tools.benchmarks.settings import BenchError
 from tools.benchmarks.sync_data import DataSet, Storage, Version, restore
 from tools.benchmarks.sync_probe import Probes
 from tools.benchmarks.sync_steps import Scenario, Steps
@@ -53,7 +53,7 @@ class Contestant:
         :returns: the figures of the pass: ``pass_seconds`` of the slowest
             node, ``max_rss_mib`` of the largest replicator, of the others
             the means of the nodes
-        :raises BenchError: if it takes too long
+        :raises ToolError: if it takes too long
         """
         logs = [request_log.path(self.cluster.layout.cache_dir(node))
                 for node in nodes]
@@ -88,8 +88,7 @@ class Contestant:
                for side, used in ms.items()},
             **{side + '_syscalls': (count() or 0) / len(nodes)
                for side, count in counts.items()},
-            'max_rss_mib': max(
-                usage.max_rss_kib for usage in usages) / 1024,
+            'max_rss_mib': max(usage.max_rss_mib for usage in usages),
             'server_rss_mib': max(rss_mib([pid]) for pid in servers)}
 
     def _bytes_sent(self, nodes: list[int]) -> int:
@@ -122,7 +121,7 @@ class Trial:
         :param master: the directory of the master copy
         :param scenario: the scenario
         :returns: the figures
-        :raises BenchError: if a pass took too long, or the cluster is not
+        :raises ToolError: if a pass took too long, or the cluster is not
             what it should be
         """
         self._scenario = scenario
@@ -133,9 +132,9 @@ class Trial:
             self.contestant.probes.start(self.live)
             self.replicate()
             if self._stale():
-                raise BenchError('%d replicas are not as they were written, '
-                                 'before anything was changed'
-                                 % self._stale())
+                raise ToolError('%d replicas are not as they were written, '
+                                'before anything was changed'
+                                % self._stale())
             for step in scenario.steps:
                 steps.do(step)
             least, most = scenario.passes

@@ -9,36 +9,31 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable
-from http.client import HTTPConnection
 from typing import Any
-from urllib.parse import quote
+
+from swift.common.direct_client import direct_put_object
 
 #: Seconds that one write may take.
 TIMEOUT = 60
 
 
-def put(ip: str, port: int, path: str, timestamp: str, size: int) -> None:
+def put(node: dict[str, Any], path: list[Any], timestamp: str,
+        size: int) -> None:
     """Write an object to one device.
 
-    :param path: /device/partition/account/container/object
+    :param node: the device, as the ring names it
+    :param path: partition, account, container, object
     :param timestamp: of the object, as Swift writes it
     :param size: bytes
+    :raises ClientException: if the server does not take it
     """
-    connection = HTTPConnection(ip, port, timeout=TIMEOUT)
-    try:
-        connection.request('PUT', quote(path), bytes(size), {
-            'X-Timestamp': timestamp,
-            'Content-Type': 'application/octet-stream'})
-        status = connection.getresponse().status
-        if status != 201:
-            raise SystemExit('PUT %s to %s:%d: status %d'
-                             % (path, ip, port, status))
-    finally:
-        connection.close()
+    direct_put_object(node, *path, [bytes(size)], size,
+                      content_type='application/octet-stream',
+                      headers={'X-Timestamp': timestamp},
+                      response_timeout=TIMEOUT)
 
 
-def write(cluster: Any, writes: Iterable[tuple[str, int, str, str, int]]
-          ) -> None:
+def write(cluster: Any, writes: Iterable[tuple[Any, ...]]) -> None:
     """Have ``put`` called with each of the arguments, among the nodes."""
     subprocess.run(cluster.network.command(
         None, [sys.executable, '-m', __name__]), check=True,

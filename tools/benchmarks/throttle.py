@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable
 from typing import Optional
 
-from tools.benchmarks.settings import BenchError
+from tools import ToolError
 
 GROUP = 'tools-bench'
 
@@ -43,7 +43,7 @@ class Throttle:
 
     :param v1: the path of cgroup v1's blkio, or None
     :param v2: the path of cgroup v2
-    :raises BenchError: if neither can limit a device
+    :raises ToolError: if neither can limit a device
     """
 
     def __init__(self, v1: Optional[str], v2: Optional[str]) -> None:
@@ -55,7 +55,7 @@ class Throttle:
             _write('+io', v2, 'cgroup.subtree_control')
             os.makedirs(os.path.join(v2, GROUP), exist_ok=True)
         except (AssertionError, OSError) as err:
-            raise BenchError(
+            raise ToolError(
                 "this machine cannot limit a device's I/Os, which --iops "
                 "and slow disks need: cgroup v1's blkio is not mounted, and "
                 "cgroup v2's io controller is not there (%s)" % err) from err

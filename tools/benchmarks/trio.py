@@ -2,19 +2,23 @@
 """The clusters that ``bench proar`` writes to, and what bounds writes."""
 
 import os
-import signal
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ContextManager, NamedTuple
 
+from tools.arguments import GIB
 from tools.benchmarks import request_log
-from tools.benchmarks.settings import GIB
 from tools.benchmarks.site import Site, apart, auth_of
 from tools.benchmarks.throttle import Throttle
-from tools.cluster import ClusterSpec, Policy, commands, free_base_port
+from tools.cluster import (
+    ClusterSpec,
+    Policy,
+    commands,
+    free_base_port,
+    processes,
+)
 
 NODES = REPLICAS = 3
 #: Where flushes bound, of each policy: few writes meet in one.
@@ -148,19 +152,12 @@ class Trio(Site):
             commands.run(['umount', path])
         self._is_hidden = is_hidden
 
-    @contextmanager
-    def convergers_stand(self, are_stopped: bool) -> Iterator[None]:
-        """In the context, the convergers do nothing, if so asked."""
-        pids = [pid for node in self.cluster.spec.node_numbers()
-                for pid in self.cluster.pids(node, 'object-converger')
-                ] if are_stopped else []
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+    def convergers_stand(self, are_stopped: bool) -> ContextManager[None]:
+        """Return a context in which convergers do nothing, if so asked."""
+        return processes.stopped(*[
+            pid for node in self.cluster.spec.node_numbers()
+            for pid in self.cluster.pids(node, 'object-converger')
+            if are_stopped])
 
     def recover(self, policy: int | None) -> None:
         """Have all be as if the disk had never been dead.

@@ -8,7 +8,6 @@ latency over the delay. Whatever else happens on the machine makes requests
 longer, and none shorter: the least latency of several counts.
 """
 
-import argparse
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -16,21 +15,21 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from swift_lightsync.versioning.sites.options import FilterOptions
-from tools.benchmarks import delay, request_log, workload
-from tools.benchmarks.bench import Bench
-from tools.benchmarks.delay import set_delay
-from tools.benchmarks.measure import cpu_of
-from tools.benchmarks.propagation import Propagation
-from tools.benchmarks.record import Metric
-from tools.benchmarks.settings import (
+from tools.arguments import (
     GIB,
     MIB,
-    BenchError,
     names,
     number,
+    several,
     size_text,
     sizes,
 )
+from tools.benchmarks import request_log, workload
+from tools.benchmarks.bench import Bench
+from tools.benchmarks.measure import cpu_of
+from tools.benchmarks.propagation import Propagation
+from tools.benchmarks.record import Metric
+from tools.benchmarks.request_log import set_delay
 from tools.benchmarks.site import Site
 from tools.benchmarks.workload import Stage
 from tools.cluster import ClusterSpec, Policy, free_base_port
@@ -48,6 +47,7 @@ DELAYS = (0.2, 0.4, 0.6)
 ROUND_REQUESTS = 3
 #: Writers that make an object's versions before it is measured.
 FILLERS = 8
+_NUMBERS = several(number(1, 9999999))
 #: Requests to container servers that read or write rows.
 ROW_METHODS = ('VERSION', 'PUT', 'DELETE', 'GET')
 
@@ -67,17 +67,6 @@ MODES = {
     'object_versioning': Mode(STOCK),
     'none': Mode(STOCK, versioned=False),
 }
-
-
-def _batches(text: str) -> tuple[int, ...]:
-    if not text.strip():
-        return ()
-    parse = number(1, 9999999)
-    try:
-        return tuple(parse(each.strip()) for each in text.split(','))
-    except argparse.ArgumentTypeError as err:
-        raise argparse.ArgumentTypeError(
-            '%s, with commas between them, or nothing' % err) from None
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
@@ -114,14 +103,10 @@ def _options(server: str, path: str, waits: bool) -> dict[str, Any]:
     :param waits: whether it ever does; to look whether it has to costs each
         request some 30 us
     """
-    filters = [delay.FILTER] if waits else []
-    sections = delay.options(server, path) if waits else {}
-    if server == CONTAINERS:
-        filters.append(request_log.FILTER)
-        sections.update(request_log.options(server, '')[server])
-    sections['pipeline:main'] = {'pipeline': ' '.join(
-        [*filters, 'healthcheck', 'recon', server])}
-    return sections
+    return request_log.options(
+        server, 'healthcheck recon ' + server,
+        **{} if server == CONTAINERS else {'log': os.devnull},
+        **{'delay_file': path} if waits else {})[server]
 
 
 class Used(NamedTuple):
@@ -199,7 +184,7 @@ class Keeper(Site):
 
         :param cycles: how often each delay comes round
         :returns: PUT and GET -> round trips of one request
-        :raises BenchError: if a request did not succeed
+        :raises ToolError: if a request did not succeed
         """
         container = mode + '-rounds'
         self.request('PUT', [container], **(
@@ -226,9 +211,9 @@ class Versioning(Bench):
                      'of each size, one after the other, at most'),
         'budget': (number(1, 2048), 1024, 'MIB',
                    'that these write, at most, but four objects'),
-        'versions': (_batches, '1', 'NUMBER,…', 'of an object of the least '
+        'versions': (_NUMBERS, '1', 'NUMBER,…', 'of an object of the least '
                      'size, before it is measured'),
-        'batches': (_batches, '1000,10000', 'NUMBER,…',
+        'batches': (_NUMBERS, '1000,10000', 'NUMBER,…',
                     'concurrent requests, of objects of the least size'),
         'clients': (number(2, 256), 32, None, "a batch's requests at the "
                     'same time, at most; one in %d is' % BATCH_SHARE),
@@ -285,14 +270,11 @@ class Versioning(Bench):
             2, batch // BATCH_SHARE))) for batch in args.batches]
 
     def _count_rounds(self, keeper: Keeper, mode: str) -> None:
-        try:
-            found = keeper.count_rounds(mode, self.args.rounds)
-        except BenchError as err:
-            self.failures.append('%s, round trips: %s' % (mode, err))
-            return
-        for method, count in found.items():
-            self.attempt(mode, method, 1, lambda: {
-                'mode': mode, 'op': method.lower(), 'round_trips': count})
+        with self.noted(mode + ', round trips'):
+            for method, count in keeper.count_rounds(
+                    mode, self.args.rounds).items():
+                self.attempt(mode, method, 1, lambda: {
+                    'mode': mode, 'op': method.lower(), 'round_trips': count})
 
     def _play(self, keeper: Keeper, mode: str, run: int, work: Work) -> None:
         """PUT objects into a container of their own, and GET them."""
@@ -300,7 +282,7 @@ class Versioning(Bench):
         # Of many versions there is one object, of few several.
         objects = (1, 1 if work.versions > 1 else
                    max(1, work.requests // VERSIONS))
-        try:
+        with self.noted('%s, %s, run %d' % (mode, work.text, run)):
             if work.versions > 1:
                 self._run(keeper, mode, run, container, Stage(
                     'fill ' + work.text, 'write', objects, 'c(1)B', FILLERS,
@@ -319,11 +301,7 @@ class Versioning(Bench):
                         'versions': work.versions,
                         **_each(workload.figures(result, stage.name),
                                 begin, used)})
-        except BenchError as err:
-            self.failures.append('%s, %s, run %d: %s' % (
-                mode, work.text, run, err))
-        finally:
-            keeper.forget()
+        keeper.forget()
 
     def _run(self, keeper: Keeper, mode: str, run: int, container: str,
              stage: Stage) -> Any:

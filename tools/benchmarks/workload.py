@@ -18,9 +18,8 @@ from typing import Any
 from cosbench.measure.result import Result
 from cosbench.reports.compare import compare
 from cosbench.reports.compare_views import as_page
-from tools import REPO
+from tools import REPO, ToolError
 from tools.benchmarks.record import Metric, Spread
-from tools.benchmarks.settings import BenchError
 
 #: Half of the objects have 100 to 200 bytes, half 32 to 64 KiB.
 SMALL_SIZES = 'h(100|200|50,32768|65536|50)B'
@@ -112,7 +111,7 @@ class Client:
         :param text: the document
         :param name: of the files that are written
         :param before: a command that takes this one as its last arguments
-        :raises BenchError: if it did not come to its end
+        :raises ToolError: if it did not come to its end
         """
         base = os.path.join(self.directory, name)
         with open(base + '.xml', 'wb') as xml:
@@ -125,7 +124,7 @@ class Client:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True, errors='backslashreplace')
         if done.returncode:
-            raise BenchError('cosbench run %s.xml: exit status %d: %s' % (
+            raise ToolError('cosbench run %s.xml: exit status %d: %s' % (
                 base, done.returncode, done.stderr.strip()))
         with open(base + '.json') as found:
             return Result.from_json(json.load(found))
@@ -134,19 +133,19 @@ class Client:
 def figures(result: Result, stage: str) -> dict[str, Any]:
     """Return the figures of a stage.
 
-    :raises BenchError: if no operation succeeded
+    :raises ToolError: if no operation succeeded
     """
     for each in result.stages:
         if each.name == stage:
             work, = each.works
             found = work.metrics(work.operations[0])
             if not found.op_count:
-                raise BenchError('%s: %d operations, none succeeded' % (
+                raise ToolError('%s: %d operations, none succeeded' % (
                     stage, found.failures))
             return {'operations': found.op_count, 'failed': found.failures,
                     **{name: getattr(found, theirs)
                        for name, theirs in _FIGURES.items()}}
-    raise BenchError('the result has no stage %s' % stage)
+    raise ToolError('the result has no stage %s' % stage)
 
 
 def intervals(first: Result, second: Result,

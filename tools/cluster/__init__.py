@@ -2,10 +2,9 @@
 """The development cluster; README.md has its interface."""
 
 from tools.cluster.cluster import Cluster
-from tools.cluster.errors import ClusterError
 from tools.cluster.network import Counters, NodeStatus, Reachability
 from tools.cluster.ports import free_base_port
 from tools.cluster.spec import ClusterSpec, Policy
 
-__all__ = ['Cluster', 'ClusterError', 'ClusterSpec', 'Counters',
-           'NodeStatus', 'Policy', 'Reachability', 'free_base_port']
+__all__ = ['Cluster', 'ClusterSpec', 'Counters', 'NodeStatus',
+           'Policy', 'Reachability', 'free_base_port']

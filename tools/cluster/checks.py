@@ -3,8 +3,8 @@
 
 import os
 
+from tools import ToolError
 from tools.cluster import commands
-from tools.cluster.errors import ClusterError
 from tools.cluster.layout import UNIX_PATH_MAX, Layout
 from tools.cluster.spec import ClusterSpec
 
@@ -17,21 +17,21 @@ NEEDED = {'object': 'rsync', 'proxy': 'memcached'}
 def read_spec(root: str) -> ClusterSpec:
     """Return the spec of the cluster in a directory.
 
-    :raises ClusterError: if there is none
+    :raises ToolError: if there is none
     """
     try:
         with open(Layout(os.path.realpath(root)).spec) as spec:
             return ClusterSpec.from_json(spec.read())
     except FileNotFoundError as err:
-        raise ClusterError('no cluster in %s; make one with `up`'
-                           % os.path.realpath(root)) from err
+        raise ToolError('no cluster in %s; make one with `up`'
+                        % os.path.realpath(root)) from err
 
 
 def check_host(spec: ClusterSpec, layout: Layout, *tools: str) -> None:
     """Check that this machine and user can run a cluster.
 
     :param tools: the commands that its network and devices need
-    :raises ClusterError: if they cannot
+    :raises ToolError: if they cannot
     """
     commands.need(*tools, *(NEEDED[service] for service in spec.services
                             if service in NEEDED))
@@ -39,7 +39,7 @@ def check_host(spec: ClusterSpec, layout: Layout, *tools: str) -> None:
         if getattr(spec, name) == value:
             commands.need_root('%s=%r' % (name, value))
     if len(os.fsencode(layout.log_socket)) > UNIX_PATH_MAX:
-        raise ClusterError(
+        raise ToolError(
             'the path of the socket %s is longer than the %d bytes that '
             'Linux allows; choose a shorter directory (--dir)'
             % (layout.log_socket, UNIX_PATH_MAX))
@@ -54,5 +54,5 @@ def check_data(spec: ClusterSpec, layout: Layout) -> None:
                                   getattr(spec, name))
                for name in CAST if name in before.differences(spec)]
     if changed:
-        raise ClusterError('%s was made with %s; `reset` wipes its data and '
-                           'makes it anew' % (spec.root, ', '.join(changed)))
+        raise ToolError('%s was made with %s; `reset` wipes its data and '
+                        'makes it anew' % (spec.root, ', '.join(changed)))

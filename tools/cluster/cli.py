@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Optional
 
-from tools import REPO
+from swift_lightsync.common import command
+from tools import REPO, ToolError
 from tools.cluster import probe, relay
 from tools.cluster.cluster import Cluster
 from tools.cluster.daemons import MEMCACHED
 from tools.cluster.disks import DIRECTORY_NOTE
-from tools.cluster.errors import ClusterError
 from tools.cluster.sites import ALL, STATE, Sites
 from tools.cluster.spec import CHOICES, ClusterSpec, Policy
 
@@ -29,7 +29,7 @@ MAKERS = ('up', 'reset')
 def _policies(text: str) -> tuple[Policy, ...]:
     try:
         return Policy.several(text)
-    except ClusterError as err:
+    except ToolError as err:
         raise argparse.ArgumentTypeError(str(err)) from err
 
 
@@ -60,9 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(dest='command', required=True,
                                        metavar='COMMAND')
     for name, (_, _, help_text, *arguments) in COMMANDS.items():
-        command = subparsers.add_parser(name, help=help_text)
+        parsed = subparsers.add_parser(name, help=help_text)
         for argument, options in arguments:
-            command.add_argument(argument, **options)
+            parsed.add_argument(argument, **options)
     return parser
 
 
@@ -74,12 +74,12 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
 def _cluster(args: argparse.Namespace) -> Cluster:
     given = _given(args)
     if given and args.command not in MAKERS:
-        raise ClusterError('--%s is for %s only; %s reads it from %s' % (
+        raise ToolError('--%s is for %s only; %s reads it from %s' % (
             next(iter(given)).replace('_', '-'), ' and '.join(MAKERS),
             args.command, args.dir))
     try:
         cluster = Cluster.open(args.dir)
-    except ClusterError:
+    except ToolError:
         if args.command != 'up':
             raise
         return Cluster(ClusterSpec(root=args.dir, **given))
@@ -158,22 +158,22 @@ def _env(cluster: Cluster, args: argparse.Namespace) -> None:
 
 def _run(cluster: Cluster, args: argparse.Namespace) -> None:
     if not args.argv:
-        raise ClusterError('run: no command is given')
+        raise ToolError('run: no command is given')
     argv = cluster.network.command(None, args.argv)
     environment = cluster.environment()
     sys.stdout.flush()
     try:
         os.execvpe(argv[0], argv, environment)
     except OSError as err:
-        raise ClusterError('cannot run %s: %s' % (argv[0], err)) from err
+        raise ToolError('cannot run %s: %s' % (argv[0], err)) from err
 
 
 def _probe(args: argparse.Namespace) -> int:
     given = _given(args)
     if (args.command != 'run' or not args.argv
             or not {'replicator', 'policies'}.issuperset(given)):
-        raise ClusterError('--probe takes --dir, --replicator, --policies '
-                           'and `run CMD...`, nothing else')
+        raise ToolError('--probe takes --dir, --replicator, --policies '
+                        'and `run CMD...`, nothing else')
     root = (os.path.join(args.dir, 'probe') if args.dir == DEFAULT_DIR
             else args.dir)
     return probe.run(Cluster(probe.spec(root, **given)), args.argv)
@@ -210,16 +210,16 @@ def _run_sites(args: argparse.Namespace) -> int:
     does, given = COMMANDS[args.command][1], _given(args)
     made = os.path.exists(os.path.join(args.dir, STATE))
     if does is None:
-        raise ClusterError('%s is not for sites, it is for one: --dir %s' % (
+        raise ToolError('%s is not for sites, it is for one: --dir %s' % (
             args.command, os.path.join(args.dir, 'SITE')))
     if args.command != 'up' and (args.sites is not None or given):
-        raise ClusterError('--sites and what describes clusters is for up')
+        raise ToolError('--sites and what describes clusters is for up')
     if made and (args.sites is not None or given):
-        raise ClusterError('there are sites in %s; `up` alone starts them' %
-                           args.dir)
+        raise ToolError('there are sites in %s; `up` alone starts them' %
+                        args.dir)
     if args.base_port is not None:
-        raise ClusterError('--base-port is for one cluster; sites take free '
-                           'ports')
+        raise ToolError('--base-port is for one cluster; sites take free '
+                        'ports')
     if args.command == 'up' and not made:
         return does(Sites(args.dir, args.sites, **given), args) or 0
     return does(Sites.open(args.dir), args) or 0
@@ -264,26 +264,24 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
             ('argv', {'nargs': argparse.REMAINDER, 'metavar': 'CMD …'}))}
 
 
+def _dispatch(args: argparse.Namespace) -> int:
+    if args.all:
+        _choose_all(args)
+    if args.probe:
+        return _probe(args)
+    if args.sites is not None or os.path.exists(
+            os.path.join(args.dir, STATE)):
+        return _run_sites(args)
+    does = COMMANDS[args.command][0]
+    if does is None:
+        raise ToolError('%s is for sites; `--sites N up` makes them'
+                        % args.command)
+    return does(_cluster(args), args) or 0
+
+
 def main(argv: Optional[list[str]] = None) -> int:
-    """Run one command.
+    """Run one command; return the exit status.
 
     :param argv: the command line, without the program
-    :returns: the exit status
     """
-    args = _parser().parse_args(argv)
-    try:
-        if args.all:
-            _choose_all(args)
-        if args.probe:
-            return _probe(args)
-        if args.sites is not None or os.path.exists(
-                os.path.join(args.dir, STATE)):
-            return _run_sites(args)
-        does = COMMANDS[args.command][0]
-        if does is None:
-            raise ClusterError('%s is for sites; `--sites N up` makes them'
-                               % args.command)
-        return does(_cluster(args), args) or 0
-    except ClusterError as err:
-        print('saio: %s' % err, file=sys.stderr)
-        return 1
+    return command.run(_parser(), _dispatch, argv)

@@ -12,21 +12,16 @@ from typing import Any, Optional, Union
 
 from swift.common import utils
 from swift.common.ring import Ring
+from swiftclient.client import Connection
 
 from swift_lightsync.common.files import open_locked
-from tools import REPO
+from tools import REPO, ToolError
 from tools.cluster import checks, commands, files
 from tools.cluster.daemons import Daemons
 from tools.cluster.disks import Devices
-from tools.cluster.errors import ClusterError
 from tools.cluster.layout import Layout, node_of_device
 from tools.cluster.netns import NamespaceNetwork
-from tools.cluster.network import (
-    Counters,
-    LoopbackNetwork,
-    Network,
-    NodeStatus,
-)
+from tools.cluster.network import LoopbackNetwork, Network, NodeStatus
 from tools.cluster.spec import ClusterSpec, Policy
 
 NETWORKS: dict[str, type[Network]] = {
@@ -55,6 +50,9 @@ class Cluster:
         self.device_path = self.layout.device_path
         self.conf_path = self.layout.conf
         self.node_ip = self.network.node_ip
+        self.mount = self.disks.mount
+        #: the traffic of a node's interface (namespaces)
+        self.counters = self.network.counters
 
     @classmethod
     def open(cls, root: str) -> 'Cluster':
@@ -75,14 +73,14 @@ class Cluster:
         """Make what is not there yet, and start the servers.
 
         :param replicators: start the replicators as well
-        :raises ClusterError: after which nothing is left running
+        :raises ToolError: after which nothing is left running
         """
         checks.check_host(self.spec, self.layout, *self.network.tools,
                           *self.disks.tools)
         with self.locked():
             if self.is_up():
-                raise ClusterError('the cluster in %s is already up; `down` '
-                                   'ends it' % self.spec.root)
+                raise ToolError('the cluster in %s is already up; `down` '
+                                'ends it' % self.spec.root)
             checks.check_data(self.spec, self.layout)
             self.daemons.stop_all()
             self.network.destroy()
@@ -108,7 +106,7 @@ class Cluster:
     def down(self) -> None:
         """End every process, unmount every device; the data stays."""
         if not os.path.isdir(self.spec.root):
-            raise ClusterError('no cluster in %s' % self.spec.root)
+            raise ToolError('no cluster in %s' % self.spec.root)
         with self.locked():
             self._stop()
 
@@ -145,8 +143,8 @@ class Cluster:
         os.makedirs(self.spec.root, exist_ok=True)
         lock = open_locked(self.layout.lock)
         if lock is None:
-            raise ClusterError('another command is at work on %s; wait for it'
-                               % self.spec.root)
+            raise ToolError('another command is at work on %s; wait for it'
+                            % self.spec.root)
         try:
             yield
         finally:
@@ -155,15 +153,15 @@ class Cluster:
     def _check_up(self, *nodes: int) -> None:
         self.spec.check_node(*nodes)
         if not self.is_up():
-            raise ClusterError('the cluster in %s is not up; `up` starts it'
-                               % self.spec.root)
+            raise ToolError('the cluster in %s is not up; `up` starts it'
+                            % self.spec.root)
 
     def kill(self, node: int) -> set[int]:
         """Kill all of a node, as a power cut would; return the pids."""
         self._check_up(node)
         pids = self.daemons.kill_node(node)
         if not pids:
-            raise ClusterError('node %d does not run' % node)
+            raise ToolError('node %d does not run' % node)
         return pids
 
     def start(self, node: int) -> None:
@@ -171,7 +169,7 @@ class Cluster:
         self._check_up(node)
         running = self.pids(node)
         if running:
-            raise ClusterError('node %d already runs (pids %s)' % (
+            raise ToolError('node %d already runs (pids %s)' % (
                 node, ' '.join(map(str, running))))
         self.daemons.drop_pid_files(str(node))
         self.daemons.start_node(node)
@@ -197,10 +195,6 @@ class Cluster:
                 for node in nodes or self.spec.node_numbers()
                 for device in self.devices(node)}
 
-    def mount(self, node: int, device: str) -> None:
-        """Give a node its device back."""
-        self.disks.mount(node, device)
-
     def unmount(self, node: int, device: str) -> None:
         """Take a device from a node, whatever is open on it."""
         self.disks.unmount(node, device, lazy=True)
@@ -218,6 +212,12 @@ class Cluster:
             ST_AUTH='http://%s:%d/auth/v1.0' % (
                 self.network.client_ip,
                 self.spec.port('proxy-server')), **USER)
+
+    def client(self, **options: Any) -> Connection:
+        """Return a client of the test user; ``options`` are a Connection's."""
+        env = self.environment()
+        return Connection(env['ST_AUTH'], env['ST_USER'], env['ST_KEY'],
+                          **{'timeout': 120, **options})
 
     def run(self, argv: list[str], check: bool = True, **kwargs: Any
             ) -> 'CompletedProcess[str]':
@@ -274,11 +274,6 @@ class Cluster:
         utils.set_swift_dir(self.layout.etc)
         return Ring(self.layout.etc, ring_name=which if which in (
             'account', 'container') else self.spec.policy(which).ring_name)
-
-    def counters(self, node: int) -> Counters:
-        """Return the Counters of a node's interface (namespaces)."""
-        self.spec.check_node(node)
-        return self.network.counters(node)
 
     def pids(self, node: Optional[int], daemon: Optional[str] = None
              ) -> list[int]:

@@ -8,13 +8,13 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-from tools.cluster.errors import ClusterError
+from tools import ToolError
 
 #: tool -> the Debian package that has it
 PACKAGES = {
     'memcached': 'memcached', 'rsync': 'rsync', 'mkfs.xfs': 'xfsprogs',
     'mount': 'mount', 'umount': 'mount', 'ip': 'iproute2',
-    'ss': 'iproute2', 'tc': 'iproute2', 'iptables': 'iptables',
+    'tc': 'iproute2', 'iptables': 'iptables',
     'nsenter': 'util-linux', 'unshare': 'util-linux'}
 
 
@@ -25,12 +25,12 @@ def is_root() -> bool:
 def need(*tools: str) -> None:
     """Check that commands are on PATH.
 
-    :raises ClusterError: which names the packages to install
+    :raises ToolError: which names the packages to install
     """
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         packages = sorted({PACKAGES[tool] for tool in missing})
-        raise ClusterError('%s not found; as root: apt-get install %s' % (
+        raise ToolError('%s not found; as root: apt-get install %s' % (
             ', '.join(missing), ' '.join(packages)))
 
 
@@ -38,11 +38,11 @@ def need_root(what: str) -> None:
     """Check that this is root.
 
     :param what: what is wanted
-    :raises ClusterError: if it is not
+    :raises ToolError: if it is not
     """
     if not is_root():
-        raise ClusterError('%s: only root can do this; run it as root'
-                           % what)
+        raise ToolError('%s: only root can do this; run it as root'
+                        % what)
 
 
 def run(argv: Sequence[str], check: bool = True, **kwargs: Any
@@ -51,15 +51,15 @@ def run(argv: Sequence[str], check: bool = True, **kwargs: Any
 
     :param argv: the command line
     :param check: whether a failure is an error
-    :raises ClusterError: with what the command said, when it failed
+    :raises ToolError: with what the command said, when it failed
     """
     try:
         done = subprocess.run(argv, stdin=kwargs.pop('stdin', None),
                               capture_output=True, text=True,
                               errors='backslashreplace', **kwargs)
     except FileNotFoundError as err:
-        raise ClusterError('cannot run %s: %s' % (argv[0], err)) from err
+        raise ToolError('cannot run %s: %s' % (argv[0], err)) from err
     if check and done.returncode:
-        raise ClusterError('%s: exit status %d\n%s%s' % (
+        raise ToolError('%s: exit status %d\n%s%s' % (
             shlex.join(argv), done.returncode, done.stdout, done.stderr))
     return done

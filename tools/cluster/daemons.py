@@ -11,9 +11,8 @@ from subprocess import CompletedProcess
 from typing import Optional
 
 from swift_losf.format.layout import Layout as LosfLayout
-from tools import REPO
+from tools import REPO, ToolError
 from tools.cluster import commands, ports, processes
-from tools.cluster.errors import ClusterError
 from tools.cluster.layout import Layout, device_name
 from tools.cluster.network import Network
 from tools.cluster.processes import Process
@@ -114,7 +113,7 @@ class Daemons:
             error = ports.bind_error(ip, number)
             if error:
                 by = ports.owner(ip, number)
-                raise ClusterError(
+                raise ToolError(
                     'port %d of %s, for %s: %s%s; end that process or '
                     'choose another --base-port' % (
                         number, ip, name, error, by and ' by ' + by))

@@ -9,8 +9,8 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
+from tools import ToolError
 from tools.cluster import commands
-from tools.cluster.errors import ClusterError
 from tools.cluster.layout import Layout, device_name
 from tools.cluster.spec import ClusterSpec
 
@@ -57,7 +57,7 @@ class Devices:
         wanted = len(new) * (IMAGE_COST if self.images else DIRECTORY_COST)
         free = shutil.disk_usage(self.spec.root).free
         if free < wanted:
-            raise ClusterError(
+            raise ToolError(
                 '%s: %d MiB free, %d devices need %d MiB; free some space '
                 'or choose another directory (--dir)' % (
                     self.spec.root, free >> 20, len(new), wanted >> 20))
@@ -101,20 +101,20 @@ class Devices:
         """
         self._check(node, device)
         if not self.images:
-            raise ClusterError('%s is a directory and cannot be unmounted; '
-                               "make the cluster as root with disks='xfs'"
-                               % device)
+            raise ToolError('%s is a directory and cannot be unmounted; '
+                            "make the cluster as root with disks='xfs'"
+                            % device)
         if self.there(node, device):
             done = commands.run([
                 'umount', *(['--lazy'] if lazy else []),
                 self.layout.device_path(node, device)], check=False)
             if done.returncode:
-                raise ClusterError('%s; end what uses it (a shell inside it?) '
-                                   'and repeat' % done.stderr.strip())
+                raise ToolError('%s; end what uses it (a shell inside it?) '
+                                'and repeat' % done.stderr.strip())
 
     def _check(self, node: int, device: str) -> None:
         if device not in self.names(node):
-            raise ClusterError('node %s has no device %r, only %s' % (
+            raise ToolError('node %s has no device %r, only %s' % (
                 node, device, ', '.join(self.names(node))))
 
     def unmount_all(self) -> None:

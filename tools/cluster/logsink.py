@@ -29,30 +29,17 @@ def parse(datagram: bytes) -> tuple[str, str]:
     return (match[1] or UNNAMED, match[2]) if match else (UNNAMED, message)
 
 
-class LogSink:
-    """Writes messages to files, which it keeps open.
+def write(datagram: bytes, directory: str, files: dict[str, TextIO]) -> None:
+    """Write a message to the file of its program.
 
     :param directory: where the files are
+    :param files: those that are open, by name
     """
-
-    def __init__(self, directory: str) -> None:
-        self.directory = directory
-        self.files: dict[str, TextIO] = {}
-
-    def write(self, datagram: bytes) -> None:
-        name, text = parse(datagram)
-        if name not in self.files:
-            path = os.path.join(self.directory, name + '.log')
-            self.files[name] = open(path, 'a', buffering=1)
-        stamp = time.strftime('%Y-%m-%d %H:%M:%S')
-        self.files[name].write('%s %s\n' % (stamp, text))
-
-
-def serve(sockets: list[socket.socket], sink: LogSink) -> None:
-    """Write what arrives, for ever."""
-    while True:
-        for sock in select.select(sockets, [], [])[0]:
-            sink.write(sock.recv(MAX_MESSAGE))
+    name, text = parse(datagram)
+    if name not in files:
+        files[name] = open(os.path.join(directory, name + '.log'), 'a',
+                           buffering=1)
+    files[name].write('%s %s\n' % (time.strftime('%Y-%m-%d %H:%M:%S'), text))
 
 
 def main() -> None:
@@ -65,7 +52,10 @@ def main() -> None:
         udp.bind((ip, int(port)))
         unix.bind(path)
         try:
-            serve([udp, unix], LogSink(directory))
+            files: dict[str, TextIO] = {}
+            while True:
+                for sock in select.select([udp, unix], [], [])[0]:
+                    write(sock.recv(MAX_MESSAGE), directory, files)
         finally:
             os.unlink(path)
 

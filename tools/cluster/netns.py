@@ -29,7 +29,7 @@ class NamespaceNetwork(Network):
     """Nodes with network stacks of their own."""
 
     client_ip = '10.77.0.254'
-    tools = ('ss', 'ip', 'iptables', 'nsenter', 'tc')
+    tools = ('ip', 'iptables', 'nsenter', 'tc')
 
     def __init__(self, spec: ClusterSpec) -> None:
         super().__init__(spec)

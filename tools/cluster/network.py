@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import Optional
 
+from tools import ToolError
 from tools.cluster import commands
-from tools.cluster.errors import ClusterError
 from tools.cluster.layout import NODE_PORTS
 from tools.cluster.spec import ClusterSpec
 
@@ -68,7 +68,7 @@ class Network:
     #: path of node %s's namespace, if it has one
     namespaces = ''
     #: the commands that it needs
-    tools: tuple[str, ...] = ('ss',)
+    tools: tuple[str, ...] = ()
 
     def __init__(self, spec: ClusterSpec) -> None:
         self.spec = spec
@@ -98,8 +98,8 @@ class Network:
 
     def sever(self, node: int, other: int) -> None:
         """Let nothing pass between two nodes; ``heal`` of the first ends."""
-        raise ClusterError('on loopback nothing tells which node sent what; '
-                           "make the cluster with network='namespaces'")
+        raise ToolError('on loopback nothing tells which node sent what; '
+                        "make the cluster with network='namespaces'")
 
     def heal(self, node: int) -> None:
         raise NotImplementedError
@@ -109,12 +109,12 @@ class Network:
 
     def shape(self, rate: str) -> None:
         """Hold each interface, the client's too, to a rate such as 100mbit."""
-        raise ClusterError('all nodes share the loopback interface; make the '
-                           "cluster with network='namespaces'")
+        raise ToolError('all nodes share the loopback interface; make the '
+                        "cluster with network='namespaces'")
 
     def counters(self, node: int) -> Counters:
-        raise ClusterError("loopback has no counters for a node; make the "
-                           "cluster with network='namespaces'")
+        raise ToolError("loopback has no counters for a node; make the "
+                        "cluster with network='namespaces'")
 
 
 class LoopbackNetwork(Network):

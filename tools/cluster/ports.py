@@ -4,13 +4,13 @@
 import collections
 import contextlib
 import random
-import re
 import socket
 from typing import Deque
 
+import psutil
+
 from swift_losf.memory_directory import connect
-from tools.cluster import commands
-from tools.cluster.errors import ClusterError
+from tools import ToolError
 from tools.cluster.layout import CLUSTER_PORTS, NODE_PORTS, port
 
 #: the state of a listening socket in /proc/net/tcp
@@ -37,7 +37,7 @@ def free_base_port(nodes: int = 5) -> int:
     """Return a base port whose ports are free now on every address.
 
     :param nodes: the number of nodes of the cluster
-    :raises ClusterError: if there is none
+    :raises ToolError: if there is none
     """
     # in no order, so that two who search at once seldom look at the same
     for base in random.sample(SEARCHED, len(SEARCHED)):
@@ -47,8 +47,8 @@ def free_base_port(nodes: int = 5) -> int:
         if not any(bind_error('0.0.0.0', each) for each in wanted) and \
                 _reserve(base, max(wanted)):
             return base
-    raise ClusterError('no free ports for a cluster from %d to %d; end what '
-                       'uses them' % (SEARCHED[0], SEARCHED[-1]))
+    raise ToolError('no free ports for a cluster from %d to %d; end what '
+                    'uses them' % (SEARCHED[0], SEARCHED[-1]))
 
 
 def _reserve(first: int, last: int) -> bool:
@@ -72,12 +72,10 @@ def _reserve(first: int, last: int) -> bool:
 
 def owner(ip: str, number: int) -> str:
     """Return 'pid 12 (memcached)' for who listens there; '': unknown."""
-    listing = commands.run(['ss', '-Hltnp', 'sport = :%d' % number]).stdout
-    for line in listing.splitlines():
-        address = line.split()[3].rpartition(':')[0]
-        found = re.search(r'\(\("([^"]*)",pid=(\d+)', line)
-        if address in (ip, '0.0.0.0', '*', '[::]') and found:
-            return 'pid %s (%s)' % (found.group(2), found.group(1))
+    for each in psutil.net_connections('tcp'):
+        if each.status == psutil.CONN_LISTEN and each.pid and each.laddr in (
+                (ip, number), ('0.0.0.0', number), ('::', number)):
+            return 'pid %d (%s)' % (each.pid, psutil.Process(each.pid).name())
     return ''
 
 

@@ -21,9 +21,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tools import ToolError
 from tools.cluster import commands
 from tools.cluster.cluster import Cluster
-from tools.cluster.errors import ClusterError
 from tools.cluster.spec import ClusterSpec, Policy
 
 MEMCACHED_PORT = 11211
@@ -204,7 +204,7 @@ def run(cluster: Cluster, argv: list[str]) -> int:
         logs, and all that is there meanwhile
     :param argv: the command to run
     :returns: its exit status
-    :raises ClusterError: unless this machine and user can do it
+    :raises ToolError: unless this machine and user can do it
     """
     commands.need_root('--probe')
     commands.need('ip', 'memcached', 'mkfs.xfs', 'mount', 'rsync', 'unshare')
@@ -231,7 +231,7 @@ def main() -> int:
     try:
         verb, *args = sys.argv[1:]
         return (inside if verb == 'inside' else reset)(*args) or 0
-    except ClusterError as err:
+    except ToolError as err:
         print('saio: %s' % err, file=sys.stderr)
         return 1
 

@@ -7,17 +7,17 @@ other through the relays of tools.cluster.relay, which can be slow or cut.
 """
 
 import os
-import random
 import secrets
 import shutil
 import sys
 from dataclasses import replace
+from itertools import count
 from typing import Any, Optional
 
-from tools import REPO
+from tools import REPO, ToolError
 from tools.cluster import files, ports, processes, relay
 from tools.cluster.cluster import Cluster
-from tools.cluster.errors import ClusterError
+from tools.cluster.ports import free_base_port
 from tools.cluster.spec import ClusterSpec, Policy
 
 NAMES = ('rome', 'paris', 'oslo', 'lima', 'kyoto', 'cairo')
@@ -28,40 +28,17 @@ DEFAULTS = {'nodes': 3, 'replication_ports': False}
 #: of sites at which all systems are at work: LightSync, LOSF with and without
 #: PROAR, and versions
 ALL = 'small:3:kv:proar,fragments:2+1:kv'
-#: ports of relays, outside of those of clusters
-ENTRANCES = range(32000, 32700)
 
 
 def names(count: int) -> tuple[str, ...]:
     """Return the names of so many sites, in the order of preference.
 
-    :raises ClusterError: if they cannot be that many
+    :raises ToolError: if they cannot be that many
     """
     if not 2 <= count <= len(NAMES):
-        raise ClusterError('sites is %r; allowed: 2 to %d' % (
+        raise ToolError('sites is %r; allowed: 2 to %d' % (
             count, len(NAMES)))
     return NAMES[:count]
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return free ports, all different, outside of those of clusters."""
-    # in no order, so that two who search at once do not find the same
-    found = [number for number in random.sample(ENTRANCES, len(ENTRANCES))
-             if not ports.bind_error('127.0.0.1', number)]
-    if len(found) < count:
-        raise ClusterError('no %d free ports from %d to %d' % (
-            count, ENTRANCES[0], ENTRANCES[-1]))
-    return found[:count]
-
-
-def _base_ports(count: int, nodes: int) -> list[int]:
-    """Return base ports of clusters that do not meet."""
-    found: list[int] = []
-    while len(found) < count:
-        base = ports.free_base_port(nodes)
-        if all(abs(base - other) >= 10 * (nodes + 1) for other in found):
-            found.append(base)
-    return found
 
 
 class Sites:
@@ -96,20 +73,22 @@ class Sites:
         """Open the sites in a directory, which must be there."""
         state = os.path.join(root, STATE)
         if not os.path.exists(state):
-            raise ClusterError('there are no sites in %s; `--sites N up` '
-                               'makes them' % root)
+            raise ToolError('there are no sites in %s; `--sites N up` '
+                            'makes them' % root)
         return cls(root, len({link.source for link in relay.read(state)}))
 
     def _make(self, modes: tuple[str, ...], options: dict, filters: dict,
               fields: dict) -> dict[str, Cluster]:
         pairs = [(source, target) for source in self.names
                  for target in self.names if source != target]
-        entrances = dict(zip(pairs, _free_ports(len(pairs))))
+        # of relays; what is found is kept from being found again
+        entrances = dict(zip(pairs, count(free_base_port(
+            len(pairs) // 10))))
         keys = {frozenset(pair): secrets.token_hex(32) for pair in pairs}
         fields = {**DEFAULTS, **fields}
         fields.setdefault('policies', (Policy(
             'gold', 0, min(3, fields['nodes']), part_power=5),))
-        bases = _base_ports(len(self.names), fields['nodes'])
+        bases = [free_base_port(fields['nodes']) for _ in self.names]
         clusters = {}
         for number, name in enumerate(self.names):
             peers = {other: {
@@ -183,13 +162,13 @@ class Sites:
     def _change(self, one: str, other: str, **values: Any) -> None:
         for pair in ((one, other), (other, one)):
             if not relay.change(self.state, *pair, **values):
-                raise ClusterError('no way from site %r to %r; there are %s'
-                                   % (*pair, ', '.join(self.names)))
+                raise ToolError('no way from site %r to %r; there are %s'
+                                % (*pair, ', '.join(self.names)))
 
     def delay(self, one: str, other: str, seconds: float) -> None:
         """Let all between two sites take so long, each way."""
         if not 0 <= seconds <= 60:
-            raise ClusterError('delay is %r; allowed: 0 to 60 seconds' % (
+            raise ToolError('delay is %r; allowed: 0 to 60 seconds' % (
                 seconds,))
         self._change(one, other, delay=seconds)
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Optional, Union
 
+from tools import ToolError
+from tools.arguments import require
 from tools.cluster import layout
-from tools.cluster.errors import ClusterError
 
 NETWORKS = ('loopback', 'namespaces')
 REPLICATORS = ('lightsync', 'stock')
@@ -27,18 +28,13 @@ MIN_DISK_SIZE = 300 * 2 ** 20  # mkfs.xfs refuses less
 MAX_NODES = 99
 
 
-def _require(name: str, value: Any, allowed: str, is_good: Any) -> None:
-    if not is_good:
-        raise ClusterError('%s is %r; allowed: %s' % (name, value, allowed))
-
-
 def _require_int(name: str, value: Any, low: int, high: int) -> None:
-    _require(name, value, 'an integer from %d to %d' % (low, high),
-             isinstance(value, int) and low <= value <= high)
+    require(name, value, 'an integer from %d to %d' % (low, high),
+            isinstance(value, int) and low <= value <= high)
 
 
 def _require_one_of(name: str, value: Any, choices: Iterable[str]) -> None:
-    _require(name, value, ', '.join(choices), value in choices)
+    require(name, value, ', '.join(choices), value in choices)
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Policy:
         :param text: such as ``gold:3,small:2:kv:proar,ec:4+2:kv``: names and
             replicas, or data and parity fragments, in the order of their
             indexes, and which of KINDS they are
-        :raises ClusterError: if it is anything else
+        :raises ToolError: if it is anything else
         """
         policies = []
         for index, each in enumerate(text.split(',')):
@@ -81,11 +77,11 @@ class Policy:
                 r'(\w+):([1-9][0-9]*)(?:\+([1-9][0-9]*))?((?::\w+)*)', each)
             kinds = match[4].split(':')[1:] if match else []
             if not match or not set(kinds) <= set(KINDS):
-                raise ClusterError('policies is %r; allowed: NAME:REPLICAS, '
-                                   'or NAME:DATA+PARITY, '
-                                   'with :%s after it if it is such a one, '
-                                   'and commas between them' % (
-                                       text, ' or :'.join(KINDS)))
+                raise ToolError('policies is %r; allowed: NAME:REPLICAS, '
+                                'or NAME:DATA+PARITY, '
+                                'with :%s after it if it is such a one, '
+                                'and commas between them' % (
+                                    text, ' or :'.join(KINDS)))
             parity = int(match[3] or 0)
             policies.append(cls(match[1], index, int(match[2]) + parity,
                                 parity=parity, **dict.fromkeys(kinds, True)))
@@ -124,7 +120,7 @@ class ClusterSpec:
     :param options: further options, as conf -> section -> option -> value;
         None for a section leaves it out. An 'object-expirer' makes the
         stand-alone conf, which counts if no object-server.conf has the section
-    :raises ClusterError: for a value that is not allowed
+    :raises ToolError: for a value that is not allowed
     """
 
     root: str
@@ -160,20 +156,20 @@ class ClusterSpec:
             _require_int(name, getattr(self, name), low, high)
         for name, choices in CHOICES.items():
             _require_one_of(name, getattr(self, name), choices)
-        _require('disk_size', self.disk_size,
-                 'at least %d bytes' % MIN_DISK_SIZE,
-                 isinstance(self.disk_size, int)
-                 and self.disk_size >= MIN_DISK_SIZE)
+        require('disk_size', self.disk_size,
+                'at least %d bytes' % MIN_DISK_SIZE,
+                isinstance(self.disk_size, int)
+                and self.disk_size >= MIN_DISK_SIZE)
         for service in self.services:
             _require_one_of('service', service, SERVICES)
-        _require('services', self.services,
-                 'at least one; proxy needs account, container and object',
-                 self.services and ('proxy' not in self.services
-                                    or set(SERVICES) <= set(self.services)))
-        _require('versioning', self.versioning,
-                 'site and site_preference, and what else the filter knows',
-                 not self.versioning
-                 or {'site', 'site_preference'} <= set(self.versioning))
+        require('services', self.services,
+                'at least one; proxy needs account, container and object',
+                self.services and ('proxy' not in self.services
+                                   or set(SERVICES) <= set(self.services)))
+        require('versioning', self.versioning,
+                'site and site_preference, and what else the filter knows',
+                not self.versioning
+                or {'site', 'site_preference'} <= set(self.versioning))
         for conf in self.options:
             _require_one_of('conf of an option', conf, CONFS)
         for daemon, number in self.ports.items():
@@ -191,12 +187,12 @@ class ClusterSpec:
     def _check_policies(self) -> None:
         indexes = {policy.index for policy in self.policies}
         names = [policy.name for policy in self.policies]
-        _require('policies', names,
-                 'different names and indexes, one of them index 0',
-                 0 in indexes and len(indexes) == len(set(names))
-                 == len(names))
-        _require('sync_method', self.sync_method, 'ssync with a kv policy',
-                 self.sync_method == 'ssync' or not self._has_kv())
+        require('policies', names,
+                'different names and indexes, one of them index 0',
+                0 in indexes and len(indexes) == len(set(names))
+                == len(names))
+        require('sync_method', self.sync_method, 'ssync with a kv policy',
+                self.sync_method == 'ssync' or not self._has_kv())
         for policy in self.policies:
             devices = self.nodes * (policy.devices or self.devices)
             for name, note, low, high in (
@@ -206,9 +202,9 @@ class ClusterSpec:
                     ('parity', '', 0, policy.replicas - 1)):
                 _require_int('%s of policy %s%s' % (name, policy.name, note),
                              getattr(policy, name), low, high)
-            _require('proar of policy %s' % policy.name, policy.proar,
-                     'True for replicated policies only',
-                     not (policy.proar and policy.parity))
+            require('proar of policy %s' % policy.name, policy.proar,
+                    'True for replicated policies only',
+                    not (policy.proar and policy.parity))
 
     def node_numbers(self) -> range:
         """Return the nodes' numbers, from 1."""
@@ -224,8 +220,8 @@ class ClusterSpec:
         """Check that there are nodes of such numbers."""
         for number in numbers:
             if number not in self.node_numbers():
-                raise ClusterError('no node %r; this cluster has nodes 1 to '
-                                   '%d' % (number, self.nodes))
+                raise ToolError('no node %r; this cluster has nodes 1 to '
+                                '%d' % (number, self.nodes))
 
     def port(self, daemon: str, node: Optional[int] = None) -> int:
         """Return the port of a daemon, of a node if each has its own."""
@@ -238,12 +234,12 @@ class ClusterSpec:
         """Find a policy.
 
         :param which: a Policy of this cluster, its name or its index
-        :raises ClusterError: if the cluster has no such policy
+        :raises ToolError: if the cluster has no such policy
         """
         for policy in self.policies:
             if which in (policy, policy.name, policy.index):
                 return policy
-        raise ClusterError('no policy %r; this cluster has %s' % (
+        raise ToolError('no policy %r; this cluster has %s' % (
             which, ', '.join('%s (%d)' % (policy.name, policy.index)
                              for policy in self.policies)))
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Optional
 
+from tools import ToolError
 from tools.cluster import Cluster, Policy
 from tools.demonstration import survey
-from tools.demonstration.errors import DemoError
 from tools.demonstration.passes import Cost, one_pass
 from tools.demonstration.show import Show
 from tools.demonstration.stage import Stage
@@ -141,7 +141,7 @@ class Act:
         """Send a signal to each process of a daemon of a node."""
         pids = self.cluster.pids(node, daemon)
         if not pids:
-            raise DemoError('node %d has no %s that could be sent a signal'
+            raise ToolError('node %d has no %s that could be sent a signal'
                             % (node, daemon))
         for pid in pids:
             os.kill(pid, number)
@@ -158,7 +158,7 @@ class Act:
 
         :param cluster: a Cluster with the objects of this act
         :param policy: whose objects count; None: all do
-        :raises DemoError: if the newest state of any object is not what a
+        :raises ToolError: if the newest state of any object is not what a
             user was told
         """
         found = {device: frozenset(each for each in files if not policy
@@ -184,12 +184,12 @@ class Act:
     @staticmethod
     def require_none(wrong: list[str], what: str) -> None:
         if wrong:
-            raise DemoError('%d %s:\n  %s' % (
+            raise ToolError('%d %s:\n  %s' % (
                 len(wrong), what, '\n  '.join(wrong[:EXAMPLES])))
 
     def require_equal(self, findings: survey.Findings, when: str) -> None:
         if not findings.equal:
-            raise DemoError('the replicas are not identical %s:\n  %s' % (
+            raise ToolError('the replicas are not identical %s:\n  %s' % (
                 when, findings.examples))
 
     def one_pass(self, cluster: Cluster, name: str) -> Cost:

@@ -5,10 +5,12 @@ import argparse
 import signal
 import sys
 import time
+from typing import Optional
 
-from tools.cluster import ClusterError
+from swift_lightsync.common import command
+from tools import ToolError
+from tools.arguments import number
 from tools.demonstration.act import Act
-from tools.demonstration.errors import DemoError
 from tools.demonstration.lost_node import LostNode
 from tools.demonstration.removal import DEFAULT_DIR, remove
 from tools.demonstration.roles import PrimaryRole
@@ -25,13 +27,6 @@ ACTS: dict[str, type[Act]] = {
     'lightsync': LostNode, 'losf': Volumes, 'proar': PrimaryRole,
     'versioning': ConcurrentWrites}
 QUICK = ['lightsync']
-
-
-def _file_count(text: str) -> int:
-    if not text.isdecimal() or int(text) < MIN_FILES:
-        raise argparse.ArgumentTypeError(
-            '%r; allowed: an integer from %d' % (text, MIN_FILES))
-    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,7 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--base-port', type=int, default=DEFAULT_BASE_PORT,
                         help='the ports are from here to 400 above; '
                         'the sites take free ones (%(default)s)')
-    parser.add_argument('--files', type=_file_count, default=DEFAULT_FILES,
+    parser.add_argument('--files', type=number(MIN_FILES),
+                        default=DEFAULT_FILES,
                         help='how many files the first act uploads; the '
                         'second has half as many small ones (%(default)s)')
     parser.add_argument('--down', action='store_true',
@@ -61,10 +57,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--venv', action='store_true', help='with --down: '
                         'remove the environment of tools/env, too')
     return parser
-
-
-def _interrupted(_signum, _frame):
-    raise KeyboardInterrupt
 
 
 def _play(stage: Stage, show: Show, args: argparse.Namespace) -> bool:
@@ -79,7 +71,7 @@ def _play(stage: Stage, show: Show, args: argparse.Namespace) -> bool:
         begin = time.monotonic()
         try:
             passed, text = True, act.run()
-        except (DemoError, ClusterError, OSError) as err:
+        except (ToolError, OSError) as err:
             passed, text = False, str(err)
         show.verdict(name, passed, text)
         rows.append([name, VERDICTS[passed], '%.0f s' % (
@@ -99,31 +91,24 @@ def _play(stage: Stage, show: Show, args: argparse.Namespace) -> bool:
     return passed
 
 
-def main(argv=None) -> int:
+def _run(args: argparse.Namespace) -> int:
     """Play the demonstration.
 
-    :param argv: the arguments, without the program's name
     :returns: 0 if every replica of every object was identical at the end,
         and so were the versions at all sites; 1 if anything was not as it
         should be; 2 if it cannot begin; 130 when interrupted
     """
-    args = _parser().parse_args(argv)
     if args.quick:
         args.acts, args.files = QUICK, MIN_FILES
     show = Show()
-    try:
-        with show.doing('an earlier demonstration removed, if there is one'):
-            stage = Stage(args.dir, args.base_port, QUICK_PART_POWER
-                          if args.quick else PART_POWER)
-    except (DemoError, ClusterError) as err:
-        print('tools/demo: %s' % err, file=sys.stderr)
-        return 2
-    signal.signal(signal.SIGTERM, _interrupted)
+    with show.doing('an earlier demonstration removed, if there is one'):
+        stage = Stage(args.dir, args.base_port, QUICK_PART_POWER
+                      if args.quick else PART_POWER)
     try:
         if stage.note:
             show.say('Note: %s.' % stage.note)
         return 0 if _play(stage, show, args) else 1
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         # Who is impatient does not break it off.
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, signal.SIG_IGN)
@@ -131,3 +116,11 @@ def main(argv=None) -> int:
               file=sys.stderr)
         remove(stage.directory)
         return 130
+
+
+def main(argv: Optional[list[str]] = None) -> int:
+    """Play the demonstration; return the exit status.
+
+    :param argv: the arguments, without the program's name
+    """
+    return command.run(_parser(), _run, argv)

@@ -4,10 +4,10 @@
 LightSync repairs it, and Swift's own replicator a copy of the same disks.
 """
 
+from tools import ToolError
 from tools.cluster import Cluster
 from tools.demonstration import survey
 from tools.demonstration.act import Act
-from tools.demonstration.errors import DemoError
 from tools.demonstration.passes import Cost, print_comparison
 
 LOST_NODE = 3
@@ -65,7 +65,7 @@ class LostNode(Act):
                              % LOST_NODE):
             self.cluster.start(LOST_NODE)
         if self.look(self.cluster).equal:
-            raise DemoError('node %d was dead during %d changes, and yet all '
+            raise ToolError('node %d was dead during %d changes, and yet all '
                             'replicas are identical' % (
                                 LOST_NODE, len(overwrites)))
 
@@ -79,7 +79,7 @@ class LostNode(Act):
         before = self.read_disks(self.cluster)
         if self.read_disks(stock) != before or survey.placement(
                 stock) != survey.placement(self.cluster):
-            raise DemoError('devices and rings in %s are not a true copy of '
+            raise ToolError('devices and rings in %s are not a true copy of '
                             'those in %s' % (stock.spec.root,
                                              self.cluster.spec.root))
         self.show.say("Swift's own object-server and replicator have a copy "
@@ -97,7 +97,7 @@ class LostNode(Act):
         """
         self.show.scene(title)
         if self.read_disks(cluster) != before:
-            raise DemoError('the devices in %s have changed before their '
+            raise ToolError('the devices in %s have changed before their '
                             'repair began' % cluster.spec.root)
         repair = self.replicate_until_equal(cluster)
         stable = self.one_pass(cluster, 'one more, nothing to repair')
@@ -105,13 +105,13 @@ class LostNode(Act):
                            'after a pass in the stable state')
         sent = (repair + stable).messages['LIGHTSYNC']
         if bool(sent) != is_ours:
-            raise DemoError('%s: the replicators sent %d sync messages of '
+            raise ToolError('%s: the replicators sent %d sync messages of '
                             'LightSync' % (title, sent))
         return repair, stable
 
     def compare_ends(self, stock: Cluster) -> None:
         if self.read_disks(self.cluster) != self.read_disks(stock):
-            raise DemoError('LightSync and stock Swift left different files')
+            raise ToolError('LightSync and stock Swift left different files')
         self.show.say('LightSync and stock Swift left exactly the same files, '
                       'contents and metadata on every device.')
 

@@ -8,17 +8,17 @@ and bytes in those of its rsync daemons: nothing else on the machine counts.
 import json
 import os
 import re
-import resource
 import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from resource import RUSAGE_CHILDREN
 from typing import Any
 
-from tools.benchmarks.measure import cpu_seconds
+from tools import ToolError
+from tools.benchmarks.measure import cpu_seconds, own_cpu_seconds
 from tools.cluster import Cluster
-from tools.demonstration.errors import DemoError
 from tools.demonstration.show import Show, byte_count
 
 #: the replication servers log every request
@@ -75,18 +75,12 @@ def read_log(path: str, begin: int) -> tuple[Counter, int]:
     return messages, moved
 
 
-def _cpu_seconds(pids: list[int]) -> float:
-    """Return what processes, and the ended children of this one, have used."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return cpu_seconds(pids) + ended.ru_utime + ended.ru_stime
-
-
 def _pass_seconds(cluster: Cluster, node: int, begin: float) -> float:
     path = os.path.join(cluster.layout.cache_dir(node), 'object.recon')
     with open(path) as recon:
         report = json.load(recon)
     if report.get('object_replication_last', 0) < begin:
-        raise DemoError('%s: node %d has not reported its pass; its log is %s'
+        raise ToolError('%s: node %d has not reported its pass; its log is %s'
                         % (path, node, cluster.layout.log(
                             'object-replicator.%d' % node)))
     return report['object_replication_time'] * 60
@@ -96,7 +90,7 @@ def one_pass(cluster: Cluster) -> Cost:
     """Replicate once on every node, on all at the same time.
 
     :param cluster: a Cluster that is up and has the OPTIONS
-    :raises ClusterError: if a replicator fails
+    :raises ToolError: if a replicator fails
     """
     nodes = list(cluster.spec.node_numbers())
     begin = time.time()
@@ -106,10 +100,10 @@ def one_pass(cluster: Cluster) -> Cost:
             for node in nodes for path in (
                 cluster.layout.log('replication-server.%d' % node),
                 cluster.layout.log('rsyncd.%d' % node))}
-    cpu = _cpu_seconds(pids)
+    cpu = cpu_seconds(pids) + own_cpu_seconds(RUSAGE_CHILDREN)
     with ThreadPoolExecutor(len(nodes)) as pool:
         list(pool.map(cluster.replicate_once, nodes))
-    cpu = _cpu_seconds(pids) - cpu
+    cpu = cpu_seconds(pids) + own_cpu_seconds(RUSAGE_CHILDREN) - cpu
     messages, moved = zip(*map(read_log, logs, logs.values()))
     return Cost(1, sum(messages, Counter()), sum(moved), max(
         _pass_seconds(cluster, node, begin) for node in nodes), cpu)

@@ -13,9 +13,9 @@ from signal import SIGCONT, SIGKILL, SIGSTOP
 from statistics import median
 from typing import NamedTuple
 
+from tools import ToolError
 from tools.cluster.processes import wait_until
 from tools.demonstration.act import Act
-from tools.demonstration.errors import DemoError
 from tools.demonstration.stage import NODE_TIMEOUT
 from tools.demonstration.users import ObjectName, Upload
 
@@ -146,7 +146,7 @@ class PrimaryRole(Act):
             for what, each in times.items()])
         stock, elsewhere, _ = map(median, times.values())
         if not elsewhere < NODE_TIMEOUT <= stock:
-            raise DemoError(
+            raise ToolError(
                 'a server did not answer: writes at a quorum took %.3f s, '
                 'those of primary roles elsewhere %.3f, and only the first '
                 'should take %g or more' % (stock, elsewhere, NODE_TIMEOUT))
@@ -182,7 +182,7 @@ class PrimaryRole(Act):
             'The other %d are read from their own primary roles.'
             % (len(alone), len(others)))
         if [set(each) for each in answers] != [{503}, {200}]:
-            raise DemoError(
+            raise ToolError(
                 'node %d is dead: GET of objects that it has alone should be '
                 'answered with 503, and is with %s; of others with 200, and '
                 'is with %s' % (STRUCK_NODE, dict(answers[0]),

@@ -11,10 +11,10 @@ from glob import glob
 from typing import Any
 
 from swift_lightsync.common.files import open_locked
+from tools import ToolError
 from tools.cluster import Cluster, ClusterSpec, Policy, commands
 from tools.cluster.disks import DIRECTORY_NOTE
 from tools.cluster.sites import Sites
-from tools.demonstration.errors import DemoError
 from tools.demonstration.passes import OPTIONS
 from tools.demonstration.removal import MARKER, remove
 
@@ -57,8 +57,8 @@ class Stage:
         an earlier stage
     :param base_port: the ports are from here to 400 above
     :param part_power: of the rings of lightsync and stock
-    :raises DemoError: if the directory cannot be the stage's
-    :raises ClusterError: for a value that a cluster cannot have
+    :raises ToolError: if the directory cannot be the stage's
+    :raises ToolError: for a value that a cluster cannot have
     """
 
     def __init__(self, directory: str, base_port: int,
@@ -76,24 +76,24 @@ class Stage:
             os.makedirs(self.directory, exist_ok=True)
             names = os.listdir(self.directory)
             if names and MARKER not in names:
-                raise DemoError(
+                raise ToolError(
                     '%s is neither empty nor of an earlier demonstration (it '
                     'has no %s); choose another --dir' % (
                         self.directory, MARKER))
             if names:
                 if open_locked(marker) is None:
-                    raise DemoError('another demonstration is at work in %s; '
+                    raise ToolError('another demonstration is at work in %s; '
                                     'wait for it or choose another --dir'
                                     % self.directory)
                 remove(self.directory)
                 os.makedirs(self.directory, exist_ok=True)
             self.lock = open_locked(marker)
             if self.lock is None:
-                raise DemoError('another demonstration has just begun in %s; '
+                raise ToolError('another demonstration has just begun in %s; '
                                 'choose another --dir' % self.directory)
             os.setxattr(marker, 'user.swift.metadata', b'x')
         except OSError as err:
-            raise DemoError(
+            raise ToolError(
                 '%s: %s; choose a --dir on XFS, ext4 or a newer tmpfs' % (
                     self.directory, err.strerror or err)) from err
 

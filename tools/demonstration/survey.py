@@ -25,8 +25,8 @@ from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout, policies_in
 from swift_losf.index.index_client import IndexClient
+from tools import ToolError
 from tools.cluster import Cluster, Policy
-from tools.demonstration.errors import DemoError
 from tools.demonstration.users import ObjectName, digest
 
 READERS = 2
@@ -90,7 +90,7 @@ def files_on_device(device_path: str) -> frozenset[StoredFile]:
     """Read every file of every object on a device.
 
     :param device_path: where the device is mounted
-    :raises DemoError: if an index does not say what is in the volumes
+    :raises ToolError: if an index does not say what is in the volumes
     """
     names = os.listdir(device_path)
     try:
@@ -101,7 +101,7 @@ def files_on_device(device_path: str) -> frozenset[StoredFile]:
             *(each for policy in policies_in(names)
               for each in _in_volumes(device_path, policy))))
     except IndexUnavailable as err:
-        raise DemoError('%s: what is in its volumes cannot be told: %s' % (
+        raise ToolError('%s: what is in its volumes cannot be told: %s' % (
             device_path, err)) from err
 
 

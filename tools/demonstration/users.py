@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Users of a cluster, and what they upload.
 
-An answer other than the one that an operation calls for is a DemoError:
+An answer other than the one that an operation calls for is a ToolError:
 nothing is retried, nothing is passed over.
 """
 
@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from swiftclient.client import ClientException, Connection
 
-from tools.demonstration.errors import DemoError
+from tools import ToolError
 
 #: seconds that an answer may take
 TIMEOUT = 60
@@ -60,7 +60,7 @@ class User:
     """A user with a token.
 
     :param environment: that of a client of a Cluster
-    :raises DemoError: if that gives no token
+    :raises ToolError: if that gives no token
     """
 
     def __init__(self, environment: dict[str, str]) -> None:
@@ -84,7 +84,7 @@ class User:
             status = getattr(err, 'http_status', None)
             if status in allowed:
                 return status
-            raise DemoError('%s %s: %s' % (method, '/'.join(
+            raise ToolError('%s %s: %s' % (method, '/'.join(
                 each for each in args if isinstance(each, str)),
                 err)) from err
 

@@ -5,26 +5,25 @@ Two sites write the same object while nothing passes between them. When the
 lines are healed all sites have all versions, and the same one is the latest.
 """
 
-import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Optional
 
 from swift_lightsync.versioning.core.stamp import Stamp
+from tools import ToolError
 from tools.cluster import ports, relay
 from tools.cluster.processes import wait_until
 from tools.demonstration.act import Act
-from tools.demonstration.errors import DemoError
 from tools.demonstration.users import ObjectName, User
 
 OBJECT = ObjectName('shared', 'plan')
 DRAFT = 'draft'
 #: versions that each of the two writes while nothing passes between them
 WRITES = 2
-#: seconds within which sites agree, and between two looks
+#: seconds within which sites agree
 PATIENCE = 120
-POLL = 0.2
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def judge(histories: dict[str, History], texts: Collection[str],
     :param histories: a dict of site -> History
     :param texts: what the versions hold, in any order
     :param winners: those of the texts that the latest may hold
-    :raises DemoError: unless the sites have the same history, with each of
+    :raises ToolError: unless the sites have the same history, with each of
         the texts and no other, and serve its greatest id as the latest
     """
     wrong = ['%s: %s' % (name, text) for name, history in histories.items()
@@ -88,7 +87,7 @@ def judge(histories: dict[str, History], texts: Collection[str],
         wrong.insert(0, '%s do not have the same history'
                      % ', '.join(histories))
     if wrong:
-        raise DemoError('the versions are not as they should be:\n  %s'
+        raise ToolError('the versions are not as they should be:\n  %s'
                         % '\n  '.join(wrong))
 
 
@@ -173,19 +172,19 @@ class ConcurrentWrites(Act):
         :param texts: what the versions hold, in any order
         :param names: of the sites; without any, of all
         :param winners: those of the texts that the latest may hold; None: all
-        :raises DemoError: if it is not so within PATIENCE
+        :raises ToolError: if it is not so within PATIENCE
         """
         names = names or self.names
-        deadline = time.monotonic() + PATIENCE
+        def is_so() -> bool:
+            found = [[row['version_id'] for row in self.users[
+                name].versions(OBJECT)] for name in names]
+            return all(len(each) == len(texts) and each == found[0]
+                       for each in found)
+
         with self.show.doing('the same %d of the versions at %s' % (
-                len(texts), ', '.join(names))):
-            while time.monotonic() < deadline:
-                found = [[row['version_id'] for row in self.users[
-                    name].versions(OBJECT)] for name in names]
-                if all(len(each) == len(texts) and each == found[0]
-                       for each in found):
-                    break
-                time.sleep(POLL)
+                len(texts), ', '.join(names))), suppress(ToolError):
+            # If not, the judgement says what is wrong.
+            wait_until(is_so, PATIENCE, 'they agree')
         histories = {name: History.of(self.users[name]) for name in names}
         for history in dict.fromkeys(histories.values()):
             self.show.table(['at ' + ', '.join(

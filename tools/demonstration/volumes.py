@@ -14,10 +14,10 @@ from signal import SIGKILL
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
+from tools import ToolError
 from tools.cluster import Policy
 from tools.cluster.processes import wait_until
 from tools.demonstration.act import Act
-from tools.demonstration.errors import DemoError
 from tools.demonstration.show import byte_count
 
 #: bytes that an object may have
@@ -91,7 +91,7 @@ class Volumes(Act):
                 ['space, without inodes', *map(byte_count, sizes)]])
         in_files, in_volumes = entries
         if in_volumes >= in_files:
-            raise DemoError('objects in volumes cost the disks %d files and '
+            raise ToolError('objects in volumes cost the disks %d files and '
                             'directories, in files %d' % (
                                 in_volumes, in_files))
         return in_files / in_volumes
@@ -127,7 +127,7 @@ class Volumes(Act):
         self.delete([where for where in self.expected
                      if where.container == name][::10])
         if self.look(self.cluster).equal:
-            raise DemoError('the object-server of node %d was dead during %d '
+            raise ToolError('the object-server of node %d was dead during %d '
                             'uploads, and yet all replicas are identical' % (
                                 STRUCK_NODE, quarter))
 

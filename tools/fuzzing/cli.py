@@ -6,34 +6,22 @@ import faulthandler
 import random
 from pathlib import Path
 
+from tools.arguments import names, number
 from tools.fuzzing import engine
 from tools.fuzzing.target import Checker
 
 
-def _positive(text):
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError('%s, must be at least 1' % text)
-    return int(text)
-
-
 def _parser(targets):
-    def names(text):
-        for name in text.split(','):
-            if name not in targets:
-                raise argparse.ArgumentTypeError(
-                    '%r, must be of %s' % (name, ','.join(targets)))
-        return text.split(',')
-
     parser = argparse.ArgumentParser(
         prog='fuzz', description='Feed bytes to every parser that takes '
         'bytes from the network or from a disk, and report each input that '
         'raises anything but the documented error, takes too much time or '
         'memory, or is accepted without being what its contents encode to.')
     add = parser.add_argument
-    add('--inputs', type=_positive, default=1000000,
+    add('--inputs', type=number(1), default=1000000,
         help='of all targets together; default 1,000,000')
-    add('--target', type=names, default=list(targets), metavar='NAME,...',
-        help='of %s; default all' % ', '.join(targets))
+    add('--target', type=names(targets), default=list(targets),
+        metavar='NAME,...', help='of %s; default all' % ', '.join(targets))
     add('--seed', type=int, help='default: one by chance, which is printed')
     add('--findings', metavar='DIR', type=Path, default='fuzz-findings',
         help='where inputs that were found are put; default fuzz-findings')
@@ -62,8 +50,8 @@ def _fuzz_one(target, inputs, seed, directory):
     print('%-16s %8d inputs, %7d accepted, %4d outcomes, %d findings, %.0f s'
           % (target.name, inputs, report.accepted, report.outcomes,
              len(report.findings), report.seconds), flush=True)
-    for number, finding in enumerate(report.findings):
-        path = directory / ('%s-%d-%d' % (target.name, seed, number))
+    for place, finding in enumerate(report.findings):
+        path = directory / ('%s-%d-%d' % (target.name, seed, place))
         path.write_bytes(finding.data)
         _say_found(target.name, finding.problem, path)
     return len(report.findings)

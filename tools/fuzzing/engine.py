@@ -20,6 +20,8 @@ from collections import namedtuple
 from importlib import import_module
 from pathlib import Path
 
+import psutil
+
 from tools.fuzzing.mutate import mutate
 from tools.fuzzing.target import Checker
 
@@ -63,9 +65,8 @@ def targets():
 def bounded_memory():
     """Trace what this process allocates, and bound its address space."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with open('/proc/self/statm', encoding='ascii') as statm:
-        used = int(statm.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + ADDRESS_SPACE, before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (
+        psutil.Process().memory_info().vms + ADDRESS_SPACE, before[1]))
     tracemalloc.start()
     try:
         yield

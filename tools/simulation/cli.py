@@ -5,30 +5,13 @@ import argparse
 import random
 import sys
 
+from swift_lightsync.common import command
+from tools.arguments import names, number
 from tools.simulation import figures, plots, report
 from tools.simulation.costs import COSTS
-from tools.simulation.errors import SimulationError
 from tools.simulation.placement import RINGS
 from tools.simulation.scenarios import COPIES, SCENARIOS, Writes, play
 from tools.simulation.world import PROTOCOLS, Settings
-
-
-def _names(allowed):
-    def parse(text):
-        names = text.split(',')
-        for name in names:
-            if name not in allowed:
-                raise argparse.ArgumentTypeError(
-                    '%r, must be of %s' % (name, ','.join(allowed)))
-        return names
-    return parse
-
-
-def _fraction(text):
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError('%r, must be 0 to 1' % text)
-    return value
 
 
 def _parser():
@@ -42,16 +25,16 @@ def _parser():
     add('--replicas', type=int, default=3, help='2 to 9; default 3')
     add('--partitions', type=int, default=1024, help='default 1024')
     add('--objects-per-partition', type=int, default=8, help='default 8')
-    add('--protocol', type=_names(list(PROTOCOLS)),
+    add('--protocol', type=names(PROTOCOLS),
         default=['stock', 'lightsync'], metavar='NAME,...',
         help='of %s; default stock,lightsync' % ', '.join(PROTOCOLS))
-    add('--scenario', type=_names(list(SCENARIOS)), default=['stable'],
+    add('--scenario', type=names(SCENARIOS), default=['stable'],
         metavar='NAME,...',
         help='of %s; default stable' % ', '.join(SCENARIOS))
     add('--rounds', action='store_true', help='print each round')
     add('--most-rounds', type=int, default=12,
         help='give up after so many; default 12')
-    add('--fraction', type=_fraction, default=0.1,
+    add('--fraction', type=number(0, 1, float), default=0.1,
         help='of the objects that are written; default 0.1')
     add('--copies', choices=list(COPIES), default='quorum',
         help='replicas that a write reaches; default quorum')
@@ -117,10 +100,6 @@ def main(argv=None):
         arguments
     """
     argv = sys.argv[1:] if argv is None else argv
-    try:
-        if argv[:1] == ['figures']:
-            return figures.main(argv[1:])
-        return _simulate(_parser().parse_args(argv))
-    except SimulationError as err:
-        print('simulate: %s' % err, file=sys.stderr)
-        return 2
+    if argv[:1] == ['figures']:
+        return command.run(figures.parser(), figures.draw, argv[1:])
+    return command.run(_parser(), _simulate, argv)

@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from cosbench.reports import page
 from tools.benchmarks.record import lines
 from tools.simulation import paper, plots, report
 from tools.simulation.costs import CLOUD, LAB
@@ -128,19 +129,19 @@ def rows(found: Found) -> Iterator[tuple[str, ...]]:
 
 def _plots(found: Found) -> Iterator[str]:
     for scenario, title in TITLES.items():
-        yield plots.heading(title)
+        yield page.heading(title)
         yield from plots.curves(title, scenario, {
             (case.replicas, case.objects, case.protocol): point(outcome)
             for case, outcome in found.items()
             if (case.nodes, case.scenario, case.ring) == (
                 paper.LAB_NODES, scenario, 'dealt')})
     lab = _largest(found, paper.LAB_NODES)
-    yield plots.heading('Fig. 37: rounds after a rejoin')
+    yield page.heading('Fig. 37: rounds after a rejoin')
     yield plots.lines('Fig. 37', 'sync delay (minutes)', {
         protocol: [result.delay / 60
                    for result in lab['rejoin', protocol].results]
         for protocol in paper.PROTOCOLS})
-    yield plots.heading('Fig. 38: accuracy after a minority of replica nodes '
+    yield page.heading('Fig. 38: accuracy after a minority of replica nodes '
                         'rejoins')
     yield plots.lines('Fig. 38', 'accuracy (%)', {
         '%s r=%d' % (case.protocol, case.replicas): [
@@ -149,12 +150,8 @@ def _plots(found: Found) -> Iterator[str]:
         if case.scenario == 'rejoin-minority'})
 
 
-def main(argv: list[str]) -> int:
-    """Simulate all, print the tables, and write the page.
-
-    :param argv: the arguments after ``figures``
-    :returns: exit status
-    """
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments after ``figures``."""
     parser = argparse.ArgumentParser(prog='simulate figures')
     parser.add_argument('--plot', metavar='DIR', required=True)
     parser.add_argument('--seed', type=int, default=1, help='default 1')
@@ -162,7 +159,14 @@ def main(argv: list[str]) -> int:
                         help='partitions simulated one by one; default 512')
     parser.add_argument('--workers', type=int, default=os.cpu_count(),
                         help='processes; default: one for each CPU')
-    args = parser.parse_args(argv)
+    return parser
+
+
+def draw(args: argparse.Namespace) -> int:
+    """Simulate all, print the tables, and write the page.
+
+    :returns: exit status
+    """
     print('seed %d' % args.seed)
     wanted = cases(args.seed, args.sample)
     with ProcessPoolExecutor(args.workers) as pool:
@@ -174,8 +178,8 @@ def main(argv: list[str]) -> int:
               'x slowest', 'x MB'), *topology_rows(found)], left=2)
     print('\n\n'.join(tables))
     plots.write(args.plot, 'figures', 'The figures of LightSync, simulated', [
-        *_plots(found), plots.heading('Figs. 39-42, Table 3: r=5, n=4M'),
-        plots.preformatted(tables[0]),
-        plots.heading('Figs. 43-44: other topologies, 5 nodes, r=5, n=4M'),
-        plots.preformatted(tables[1])])
+        *_plots(found), page.heading('Figs. 39-42, Table 3: r=5, n=4M'),
+        page.tag('pre', tables[0]),
+        page.heading('Figs. 43-44: other topologies, 5 nodes, r=5, n=4M'),
+        page.tag('pre', tables[1])])
     return 0

@@ -17,6 +17,8 @@ from swift_lightsync.sync.core.engine.actions import (
 )
 from swift_lightsync.sync.core.engine.asking import MESSAGES
 from swift_lightsync.sync.core.engine.peers import AskNode, Peers
+from swift_lightsync.sync.core.failure_table import FailureTable
+from swift_lightsync.sync.core.failures import Failures
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
@@ -26,7 +28,6 @@ from swift_lightsync.sync.wire.sync_message import Verdict
 from tools.simulation import events
 from tools.simulation.answers import Answers
 from tools.simulation.costs import LIGHTSYNC_HEADS, NOTICE_HEADS, on_wire
-from tools.simulation.failures import Failures
 from tools.simulation.network import Reach
 from tools.simulation.placement import Sample
 
@@ -70,7 +71,8 @@ class Neighbours(Peers):
             return self.world.events.now
 
         self.rounds = Rounds(clock)
-        super().__init__(Failures(clock), clock, self.world.rng, self.rounds)
+        super().__init__(Failures(FailureTable(), clock), clock,
+                         self.world.rng, self.rounds)
         self.endpoint = endpoint(node.device)
         self.answers = Answers(node, self.failures, self.rounds)
         self._connected = set()

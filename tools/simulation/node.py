@@ -214,6 +214,3 @@ class Node:
             other, world.costs.message * weight),
             world.costs.http_timeout * weight)
         return Reach.ANSWERED
-
-    def take_roots(self, sender, data, messages, hand_offs):
-        raise NotImplementedError('a stock node is not sent sync messages')

@@ -3,19 +3,12 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from html import escape
 from typing import Any
 
-from swift_lightsync.common.svg import STYLE, Axis, Series, line_plot
+from cosbench.reports import page
+from swift_lightsync.common.svg import Axis, Series, line_plot
 from tools.simulation import paper
 
-_PAGE = '''<!DOCTYPE html>
-<html lang="en"><meta charset="utf-8"><title>%s</title><style>
-:root { color-scheme: light dark; --ink: CanvasText; --line: #8884;
-  --soft: #888; } body { font: 14px system-ui, sans-serif; }
-%s</style><h1>%s</h1>
-%s
-'''
 #: What is plotted of an outcome's first round: minutes, and MB a node.
 _AXES = (Axis('sync delay (minutes)', log=True),
          Axis('network overhead (MB a node)', log=True))
@@ -31,19 +24,8 @@ def write(directory: str, name: str, title: str,
     os.makedirs(directory, exist_ok=True)
     path = os.path.join(directory, name + '.html')
     with open(path, 'w', encoding='utf8') as output:
-        output.write(_PAGE % (escape(title), STYLE, escape(title),
-                              '\n'.join(parts)))
+        output.write(page.page(title, parts))
     print('wrote %s' % path)
-
-
-def heading(text: str) -> str:
-    """Return the heading of some plots."""
-    return '<h2>%s</h2>' % escape(text)
-
-
-def preformatted(text: str) -> str:
-    """Return a table of text as a part of a page."""
-    return '<pre>%s</pre>' % escape(text)
 
 
 def curves(title: str, scenario: str,
@@ -86,7 +68,7 @@ def rounds(directory: str, outcomes: list[Any]) -> None:
     """Write a page with the rounds of some outcomes."""
     parts = []
     for scenario in dict.fromkeys(each.scenario for each in outcomes):
-        parts.append(heading(scenario))
+        parts.append(page.heading(scenario))
         for label, field in (('sync delay (s)', 'delay'),
                              ('bytes a node', 'bytes'),
                              ('partitions that differ', 'differing')):

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from swift_lightsync.sync.replicator_options import DEFAULT_BATCH
+from tools.arguments import require
 from tools.simulation import topology
 from tools.simulation.costs import TODAY, Costs
 from tools.simulation.disks import Disks
-from tools.simulation.errors import SimulationError
 from tools.simulation.events import Events
 from tools.simulation.lightsync_node import LightSyncNode
 from tools.simulation.network import Network, Reach
@@ -70,17 +70,13 @@ class Settings:
                 ('regions', 1, MAX_NODES), ('disks', 1, MAX_DISKS),
                 ('interval', 0, 86400)):
             value = getattr(self, name)
-            if not least <= value <= most:
-                raise SimulationError('%s is %r, must be %d to %s'
-                                      % (name, value, least, most))
-        if self.replicas > self.nodes:
-            raise SimulationError(
-                'replicas is %d, must be at most the %d nodes'
-                % (self.replicas, self.nodes))
+            require(name, value, '%d to %s' % (least, most),
+                    least <= value <= most)
+        require('replicas', self.replicas, 'at most the %d nodes'
+                % self.nodes, self.replicas <= self.nodes)
         for name, allowed in (('protocol', PROTOCOLS), ('ring', RINGS)):
-            if getattr(self, name) not in allowed:
-                raise SimulationError('%s is %r, must be one of %s' % (
-                    name, getattr(self, name), ', '.join(allowed)))
+            require(name, getattr(self, name), ', '.join(allowed),
+                    getattr(self, name) in allowed)
 
 
 @dataclass(frozen=True)

@@ -284,3 +284,14 @@ class KVTest(unittest.TestCase):
     def give_back(self, location):
         """Have a record read as one whose space was given back."""
         self.overwrite(location, 0, bytes(location.length))
+
+
+def with_devices(*devices):
+    """Return setUpModule and tearDownModule, which make KVTest's World.
+
+    :param devices: names of its devices
+    """
+    def set_up():
+        KVTest.world = World(*devices)
+
+    return set_up, lambda: KVTest.world.close()

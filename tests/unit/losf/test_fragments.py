@@ -19,18 +19,12 @@ from tests.unit.losf.kv_world import (
     LONG,
     PARTITION,
     KVTest,
-    World,
     bytes_of,
     wait_for,
+    with_devices,
 )
 
-
-def setUpModule():
-    KVTest.world = World('d1')
-
-
-def tearDownModule():
-    KVTest.world.close()
+setUpModule, tearDownModule = with_devices('d1')
 
 
 def ec_policy(data=4, parity=2):

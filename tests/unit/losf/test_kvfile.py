@@ -21,19 +21,13 @@ from tests.unit.losf.kv_world import (
     PARTITION,
     Body,
     KVTest,
-    World,
     bytes_of,
     wait_for,
     watched_hub,
+    with_devices,
 )
 
-
-def setUpModule():
-    KVTest.world = World('d1', 'd2')
-
-
-def tearDownModule():
-    KVTest.world.close()
+setUpModule, tearDownModule = with_devices('d1', 'd2')
 
 
 def open_descriptors():

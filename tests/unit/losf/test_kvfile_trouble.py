@@ -21,23 +21,18 @@ from tests.unit.losf.kv_world import (
     PARTITION,
     Body,
     KVTest,
-    World,
     bytes_of,
     serve_index,
     wait_for,
     watched_hub,
+    with_devices,
 )
 
 TIMEOUT = 2
 VERBS = 'GET', 'HEAD', 'PUT', 'POST', 'DELETE'
 
 
-def setUpModule():
-    KVTest.world = World('d1', 'd2')
-
-
-def tearDownModule():
-    KVTest.world.close()
+setUpModule, tearDownModule = with_devices('d1', 'd2')
 
 
 class TestDamage(KVTest):

@@ -23,15 +23,9 @@ from swift_losf.diskfile.object_files import ObjectFiles
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import QUARANTINED_OFFSET
 from swift_losf.format.keys import partition_of
-from tests.unit.losf.kv_world import PARTITION, KVTest, World
+from tests.unit.losf.kv_world import PARTITION, KVTest, World, with_devices
 
-
-def setUpModule():
-    KVTest.world = World('d1', 'd2')
-
-
-def tearDownModule():
-    KVTest.world.close()
+setUpModule, tearDownModule = with_devices('d1', 'd2')
 
 
 class TestAsStock(KVTest):

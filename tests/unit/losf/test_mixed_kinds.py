@@ -18,18 +18,12 @@ from tests.unit.losf.kv_world import (
     LONG,
     PARTITION,
     KVTest,
-    World,
     bytes_of,
+    with_devices,
 )
 from tests.unit.losf.test_fragments import FragmentTest
 
-
-def setUpModule():
-    KVTest.world = World('d1')
-
-
-def tearDownModule():
-    KVTest.world.close()
+setUpModule, tearDownModule = with_devices('d1')
 
 
 class MixedNodes(KVTest):

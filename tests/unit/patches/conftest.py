@@ -55,3 +55,18 @@ def swifts(stock, patched):
     """Gives the copies of a name: stock, patched or either."""
     return {'stock': [stock], 'patched': [patched],
             'either': [stock, patched]}.get
+
+
+@pytest.fixture
+def other(tmp_path, request):
+    """A directory in which a distribution 'other' is installed.
+
+    The test's module has its ENTRY_POINTS, and its module's NAME and SOURCE.
+    """
+    info = tmp_path / 'path' / 'other-1.0.dist-info'
+    info.mkdir(parents=True)
+    (info / 'METADATA').write_text('Name: other\nVersion: 1.0\n')
+    (info / 'entry_points.txt').write_text(request.module.ENTRY_POINTS)
+    (info.parent / (request.module.NAME + '.py')).write_text(
+        request.module.SOURCE)
+    return info.parent

@@ -13,6 +13,7 @@ OURS = {'replicator': (
             'egg:swift-lightsync#lightsync-ec',
             'swift_lightsync.sync.reconstructor:LightSyncReconstructor')}
 OTHER = 'egg:other#other'
+NAME = 'other_replicator'
 SOURCE = """
 from swift.obj.replicator import ObjectReplicator
 class Other(ObjectReplicator):
@@ -33,17 +34,6 @@ other = other_replicator:Other
 [another.group]
 elsewhere = other_replicator:Other
 """
-
-
-@pytest.fixture
-def other(tmp_path):
-    """A directory in which a distribution 'other' is installed."""
-    info = tmp_path / 'path' / 'other-1.0.dist-info'
-    info.mkdir(parents=True)
-    (info / 'METADATA').write_text('Name: other\nVersion: 1.0\n')
-    (info / 'entry_points.txt').write_text(ENTRY_POINTS)
-    (info.parent / 'other_replicator.py').write_text(SOURCE)
-    return info.parent
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ BUCKET = STOCK + 'bucket:BucketController'
 OBJECT = STOCK + 'obj:ObjectController'
 OURS = 'other_controllers:Other'
 OTHER = 'egg:other#lifecycle'
+NAME = 'other_controllers'
 SOURCE = """
 from swift.common.middleware.s3api.controllers import Controller
 class Other(Controller):
@@ -29,17 +30,6 @@ unheard-of = other_controllers:Other
 [another.group]
 restore = other_controllers:Other
 """
-
-
-@pytest.fixture
-def other(tmp_path):
-    """A directory in which a distribution 'other' is installed."""
-    info = tmp_path / 'path' / 'other-1.0.dist-info'
-    info.mkdir(parents=True)
-    (info / 'METADATA').write_text('Name: other\nVersion: 1.0\n')
-    (info / 'entry_points.txt').write_text(ENTRY_POINTS)
-    (info.parent / 'other_controllers.py').write_text(SOURCE)
-    return info.parent
 
 
 def chosen(swift, other, option, *paths):

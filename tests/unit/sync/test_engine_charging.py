@@ -11,10 +11,11 @@ from swift_lightsync.sync.core.engine.actions import (
     Reply,
 )
 from swift_lightsync.sync.core.engine.peers import Peers
+from swift_lightsync.sync.core.failure_table import FailureTable
+from swift_lightsync.sync.core.failures import Failures
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.keys import device_key, endpoint
 from tests.unit.sync.fixtures import node
-from tools.simulation.failures import Failures
 
 HERE = ('127.0.0.1', 6200)
 ONE, OTHER_DISK, TWO = (node(1, 6200, ip='127.0.0.2'),
@@ -36,7 +37,7 @@ class ChargingTestCase(unittest.TestCase):
 
     def setUp(self):
         self.now = 1e9
-        self.failures = Failures(lambda: self.now)
+        self.failures = Failures(FailureTable(), lambda: self.now)
         self.subject = Peers(self.failures, lambda: self.now,
                              random.Random(1), NoRounds())
         self.begin_pass()

@@ -4,6 +4,7 @@
 import os
 import shutil
 import time
+from contextlib import contextmanager
 from unittest import mock
 
 from swift.common.utils import Timestamp
@@ -200,7 +201,9 @@ class TestStanding(StandingTestCase):
         self.assertGreater(min(ages[:2]), 3000)
         self.assertLess(max(ages[2:]), 1)
 
-    def test_a_replicator_that_begins_keeps_to_the_pace(self):
+    @contextmanager
+    def one_that_begins(self):
+        """A replicator that has just begun, long after all was compared."""
         self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
         self.put_all()
         self.settle()
@@ -209,20 +212,17 @@ class TestStanding(StandingTestCase):
                 0, full_exchange_interval='3600',
                 full_exchange_partitions_per_second='0.001')
             daemon.standing.enabled = True
+            yield daemon
+
+    def test_a_replicator_that_begins_keeps_to_the_pace(self):
+        with self.one_that_begins() as daemon:
             for scrubbed in (3, 3, PARTS - 6, 0):
                 stats = self.run_pass(0, daemon)
                 self.assertEqual(scrubbed, daemon.neighbours.tally.scrubbed)
                 self.assertEqual(PARTS, stats.attempted)
 
     def test_owed_partitions_that_have_left_are_forgotten(self):
-        self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
-        self.put_all()
-        self.settle()
-        with self.later(2 * (TURNS + 1)):
-            daemon = self.replicator(
-                0, full_exchange_interval='3600',
-                full_exchange_partitions_per_second='0.001')
-            daemon.standing.enabled = True
+        with self.one_that_begins() as daemon:
             self.run_pass(0, daemon)
             for partition in range(PARTS):
                 shutil.rmtree(self.part_path(

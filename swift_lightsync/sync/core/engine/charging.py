@@ -22,6 +22,7 @@ from swift_lightsync.sync.core.engine.actions import (
     Reply,
     Sender,
 )
+from swift_lightsync.sync.core.failures import Failures
 from swift_lightsync.sync.core.postponed import Postponed
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.sync_round import Answer
@@ -50,36 +51,6 @@ class Tally:
 
 #: Most nodes that one notice goes to.
 MAX_NOTIFIED = 128
-
-
-class Failures(Protocol):
-    """A failure table, at the present time."""
-
-    @property
-    def limit(self) -> int:
-        """Exceptions at which a key has failed (ESL)."""
-
-    @property
-    def interval(self) -> float:
-        """Seconds for which it is then skipped (ESI)."""
-
-    def has_failed(self, key: PlaceTuple) -> bool:
-        """Return whether to skip a key."""
-
-    def refusing(self) -> set[PlaceTuple]:
-        """Return the keys that have failed by refusals only."""
-
-    def is_reported(self, reporter: PlaceTuple, key: PlaceTuple) -> bool:
-        """Return whether a reporter has said that it cannot reach a key."""
-
-    def rejoined(self) -> Mapping[PlaceTuple, float]:
-        """Return the keys that have come back, and when they did."""
-
-    def record(self, key: PlaceTuple, weight: int) -> bool:
-        """Note an exception, and return whether it makes the key fail."""
-
-    def contact(self, key: PlaceTuple) -> None:
-        """Note that a key answered."""
 
 
 class Chance(Protocol):

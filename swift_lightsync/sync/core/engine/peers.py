@@ -32,8 +32,8 @@ from swift_lightsync.sync.core.engine.charging import (
     MAX_NOTIFIED,
     Chance,
     Charging,
-    Failures,
 )
+from swift_lightsync.sync.core.failures import Failures
 from swift_lightsync.sync.core.idleness import Idleness, Rounds
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.shared_set import SharedItem

@@ -13,6 +13,8 @@ from unittest import mock
 
 from cosbench.adaptors import installed
 from cosbench.document.reader import read
+from tools import ToolError
+from tools.arguments import size_text, sizes
 from tools.benchmarks import (
     cli,
     proar,
@@ -22,7 +24,6 @@ from tools.benchmarks import (
     workload,
 )
 from tools.benchmarks.record import Record
-from tools.benchmarks.settings import BenchError, size_text, sizes
 from tools.benchmarks.workload import Stage
 
 FIGURES = {'operations': 10, 'failed': 0, 'ops_per_second': 5.0,
@@ -79,7 +80,7 @@ class TestWorkload(unittest.TestCase):
     def test_a_run_that_fails_is_an_error_with_its_reason(self):
         with tempfile.TemporaryDirectory() as directory:
             client = workload.Client(directory, 1)
-            with self.assertRaisesRegex(BenchError, 'exit status 2.*workflow'):
+            with self.assertRaisesRegex(ToolError, 'exit status 2.*workflow'):
                 client.run(b'<workload/>', 'bad')
 
     def test_a_stage_has_figures_and_two_results_have_intervals(self):
@@ -100,7 +101,7 @@ class TestWorkload(unittest.TestCase):
         self.assertEqual(0, found['failed'])
         self.assertGreater(found['p99_ms'], 0)
         self.assertEqual(1, ratios['w', 'p50_ms'].median)
-        with self.assertRaisesRegex(BenchError, 'no stage x'):
+        with self.assertRaisesRegex(ToolError, 'no stage x'):
             workload.figures(result, 'x')
 
 

@@ -6,10 +6,9 @@ import tempfile
 import time
 import unittest
 
+from tools import ToolError
 from tools.benchmarks import request_log, throttle
-from tools.benchmarks.delay import filter_factory, set_delay
 from tools.benchmarks.measure import BlockStats, cpu_seconds, rss_mib
-from tools.benchmarks.settings import BenchError
 
 STAT = '  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n'
 MOUNTS = '''\
@@ -28,7 +27,7 @@ class TestKernel(unittest.TestCase):
         self.assertEqual(BlockStats(0, 0, 0, 0, 0), found - found)
 
     def test_a_kernel_that_counts_no_flushes_is_an_error(self):
-        with self.assertRaisesRegex(BenchError, '15 fields'):
+        with self.assertRaisesRegex(ToolError, '15 fields'):
             BlockStats.parse(' '.join(STAT.split()[:15]))
 
     def test_cpu_and_memory_of_processes_are_read(self):
@@ -87,7 +86,7 @@ class TestThrottle(InDirectory):
 
     def test_a_machine_that_has_none_gets_a_clear_error(self):
         for v2 in (None, os.path.join(self.root, 'missing')):
-            with self.assertRaisesRegex(BenchError, 'blkio.*io controller'):
+            with self.assertRaisesRegex(ToolError, 'blkio.*io controller'):
                 throttle.Throttle(None, v2)
 
 
@@ -128,16 +127,11 @@ class TestRequestLog(InDirectory):
         self.assertEqual(3, Channel().call(2))
         self.assertEqual({'RPC': 1}, request_log.since(self.log, 0))
 
-
-class TestDelay(InDirectory):
-
     def test_requests_wait_as_long_as_the_file_says_at_the_time(self):
         path, waits = os.path.join(self.root, 'delay'), []
-        server = filter_factory({}, delay_file=path)(
-            lambda env, start: (env, list(waits)))
-        server.wait = waits.append
-        self.assertEqual(('env', []), server('env', None))
+        self.server.delay_file, self.server.wait = path, waits.append
+        self.ask(('GET', '/'))
         for seconds in (0.5, 0.125, 0):
-            set_delay(path, seconds)
-            server('env', None)
+            request_log.set_delay(path, seconds)
+            self.ask(('GET', '/'))
         self.assertEqual([0.5, 0.125], waits)

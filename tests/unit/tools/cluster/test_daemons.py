@@ -25,7 +25,7 @@ INDEX = ('python3', '-m', INDEX_SERVER, '--device-path', '/c/srv/node1/n1d1',
 STRANGERS = (
     ('python3', '/c2/bin/swift-object-server', '/c2/etc/object-server/1.conf'),
     ('tail', '-f', '/c/logs/object-server.1.log'),
-    ('python3', '-m', 'tools.cluster', '--dir', '/c', 'down'),
+    ('python3', '-m', 'tools', 'saio', '--dir', '/c', 'down'),
     ('rsync', '--daemon', '--config=/etc/rsyncd.conf'),
     ('python3', '-m', INDEX_SERVER, '--device-path', '/srv/node1/n1d1'))
 

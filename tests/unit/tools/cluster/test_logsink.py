@@ -23,9 +23,10 @@ class TestLogSink(unittest.TestCase):
 
     def test_a_message_is_in_its_file_at_once(self):
         with tempfile.TemporaryDirectory() as directory:
-            sink = logsink.LogSink(directory)
-            sink.write(b'<134>updater.1: first')
-            sink.write(b'<134>updater.1: second')
+            files = {}
+            for message in (b'<134>updater.1: first',
+                            b'<134>updater.1: second'):
+                logsink.write(message, directory, files)
             with open(os.path.join(directory, 'updater.1.log')) as log:
                 lines = log.read().splitlines()
         self.assertEqual(['first', 'second'],

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import unittest
 
-from tools.cluster import ClusterError, ports, processes
+from tools import ToolError
+from tools.cluster import ports, processes
 
 # They are ready when they are what they will be: a process in the middle of an
 # exec has no command line.
@@ -55,7 +56,7 @@ class TestWaitUntil(unittest.TestCase):
             lambda: next(answers), 60, 'an answer'))
 
     def test_what_did_not_happen_is_named(self):
-        with self.assertRaisesRegex(ClusterError, 'still not: rain'):
+        with self.assertRaisesRegex(ToolError, 'still not: rain'):
             processes.wait_until(lambda: False, 0, 'rain')
 
 

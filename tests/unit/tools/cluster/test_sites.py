@@ -14,10 +14,10 @@ from contextlib import redirect_stderr, suppress
 from unittest import mock
 
 from swift_lightsync.versioning.sites.options import load
+from tools import ToolError
 from tools.cluster import cli, processes, relay
 from tools.cluster.cluster import Cluster
 from tools.cluster.conf import ConfRenderer
-from tools.cluster.errors import ClusterError
 from tools.cluster.relay import Link, Relay
 from tools.cluster.sites import Sites, names
 from tools.cluster.spec import ClusterSpec
@@ -28,7 +28,7 @@ class TestCommandLine(unittest.TestCase):
     def test_the_ports_of_sites_cannot_be_chosen(self):
         said = io.StringIO()
         with tempfile.TemporaryDirectory() as root, redirect_stderr(said):
-            self.assertEqual(1, cli.main([
+            self.assertEqual(2, cli.main([
                 '--dir', root, '--sites', '2', '--base-port', '7000', 'up']))
         self.assertIn('--base-port is for one cluster', said.getvalue())
 
@@ -117,7 +117,7 @@ class TestSites(unittest.TestCase):
             sock.bind(('127.0.0.1', port))
             sock.listen()
             with self.assertRaisesRegex(
-                    ClusterError, '(?s)it exited .*%d.* in use' % port):
+                    ToolError, '(?s)it exited .*%d.* in use' % port):
                 self.sites.up()
 
     def test_links_are_cut_joined_and_slowed(self):
@@ -144,7 +144,7 @@ class TestSites(unittest.TestCase):
                 (lambda: Sites.open(self.root + '/none'), 'no sites'),
                 (lambda: ClusterSpec(root=self.root, versioning={
                     'site': 'rome'}), 'site_preference')):
-            with self.assertRaises(ClusterError) as caught:
+            with self.assertRaises(ToolError) as caught:
                 wrong()
             self.assertIn(word, str(caught.exception))
 

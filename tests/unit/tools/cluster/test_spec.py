@@ -3,7 +3,8 @@
 
 import unittest
 
-from tools.cluster import ClusterError, ClusterSpec, Policy
+from tools import ToolError
+from tools.cluster import ClusterSpec, Policy
 
 SMALL = Policy('small', 0, 3, kv=True)
 
@@ -45,7 +46,7 @@ class TestClusterSpec(unittest.TestCase):
                 ({'policies': two_of_index_0}, 'different names and indexes'),
                 ({'regions': 6}, 'regions is 6; allowed: .* from 1 to 5')):
             with self.subTest(values=values):
-                with self.assertRaisesRegex(ClusterError, error):
+                with self.assertRaisesRegex(ToolError, error):
                     ClusterSpec(root='/c', **values)
 
     def test_policies_are_read_from_a_line(self):
@@ -59,7 +60,7 @@ class TestClusterSpec(unittest.TestCase):
         for text in ('', 'gold', 'gold:0', 'gold:3:', 'gold:3:ec',
                      'gold:3,,a:1', 'gold :3', 'gold:3 '):
             with self.subTest(text=text):
-                with self.assertRaisesRegex(ClusterError, 'NAME:REPLICAS'):
+                with self.assertRaisesRegex(ToolError, 'NAME:REPLICAS'):
                     Policy.several(text)
 
     def test_a_policy_is_found_by_itself_its_name_and_its_index(self):
@@ -69,7 +70,7 @@ class TestClusterSpec(unittest.TestCase):
             spec.policy(which) for which in (gold, 'platinum', 1)])
         self.assertEqual(['object', 'object-1'],
                          [each.ring_name for each in spec.policies])
-        with self.assertRaisesRegex(ClusterError, r"'tin'.*gold \(0\)"):
+        with self.assertRaisesRegex(ToolError, r"'tin'.*gold \(0\)"):
             spec.policy('tin')
 
     def test_differences_are_the_fields_that_differ(self):

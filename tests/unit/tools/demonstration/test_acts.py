@@ -19,9 +19,9 @@ from tests.unit.tools.demonstration.test_survey import (
     OLD,
     PLACEMENT,
 )
-from tools.cluster import ClusterError, Policy
+from tools import ToolError
+from tools.cluster import Policy
 from tools.demonstration import act, lost_node, roles, survey, volumes
-from tools.demonstration.errors import DemoError
 from tools.demonstration.passes import Cost
 from tools.demonstration.show import Show
 from tools.demonstration.users import ObjectName, Upload
@@ -90,14 +90,14 @@ class TestAct(ActCase):
                 self.assertEqual(found == EQUAL,
                                  self.act.look(self.cluster).equal)
             else:
-                with self.assertRaisesRegex(DemoError, fault):
+                with self.assertRaisesRegex(ToolError, fault):
                     self.act.look(self.cluster)
 
     def test_objects_of_other_policies_do_not_count_if_one_is_named(self):
         both = {**EQUAL, 'a': frozenset([NEW, OLD._replace(policy=1)])}
         self.found = iter([both, both])
         self.assertTrue(self.act.look(self.cluster, GOLD).equal)
-        with self.assertRaisesRegex(DemoError, 'object %s' % HASH):
+        with self.assertRaisesRegex(ToolError, 'object %s' % HASH):
             self.act.look(self.cluster, LAST)
 
     def test_passes_are_run_until_the_disks_are_equal(self):
@@ -109,7 +109,7 @@ class TestAct(ActCase):
     def test_disks_that_never_become_equal_are_an_error_with_examples(self):
         rotten = NEW._replace(content='unreadable')
         self.found = iter([disks(NEW, rotten, NEW)] * act.MAX_PASSES)
-        with self.assertRaisesRegex(DemoError, 'after 12 .*\n.*b: differs'):
+        with self.assertRaisesRegex(ToolError, 'after 12 .*\n.*b: differs'):
             self.act.replicate_until_equal(self.cluster)
 
     def test_results_come_in_order_and_each_cue_once_in_its(self):
@@ -135,7 +135,7 @@ class TestAct(ActCase):
         self.cluster.pids.side_effect = [[victim.pid], []]
         self.act.signal(2, 'index-server', SIGKILL)
         self.assertEqual(-SIGKILL, victim.wait())
-        with self.assertRaisesRegex(DemoError, 'node 2 has no index-server'):
+        with self.assertRaisesRegex(ToolError, 'node 2 has no index-server'):
             self.act.signal(2, 'index-server', SIGKILL)
 
     def test_the_proxy_and_its_listings_are_compared(self):
@@ -143,7 +143,7 @@ class TestAct(ActCase):
                                ('', ['object', 'ghost'])):
             self.act.user.check.return_value = fault
             self.act.user.listing.return_value = listing
-            with self.assertRaisesRegex(DemoError, fault or 'gold/ghost'):
+            with self.assertRaisesRegex(ToolError, fault or 'gold/ghost'):
                 self.act.check_served()
         self.act.user.listing.return_value = ['object']
         self.act.check_served()
@@ -165,10 +165,10 @@ class TestLostNode(ActCase):
                 ((UNEQUAL, EQUAL, UNEQUAL), True, 'in the stable state'),
                 ((EQUAL,), True, 'have changed before'),
                 ((UNEQUAL, EQUAL, EQUAL), False, 'sent 4 sync messages')):
-            with self.assertRaisesRegex(DemoError, fault):
+            with self.assertRaisesRegex(ToolError, fault):
                 self.repair(*found, is_ours=is_ours)
         self.found = iter([EQUAL, UNEQUAL])
-        with self.assertRaisesRegex(DemoError, 'different files'):
+        with self.assertRaisesRegex(ToolError, 'different files'):
             self.act.compare_ends(self.cluster)
 
 
@@ -194,7 +194,7 @@ class TestVolumes(ActCase):
             self.assertEqual(4.5, self.act.compare_footprints())
         self.assertRegex(self.stream.getvalue(), 'directories +18 +4\n')
         with mock.patch.object(volumes, 'footprint', return_value=(9, 1)), \
-                self.assertRaisesRegex(DemoError, '18 files and'):
+                self.assertRaisesRegex(ToolError, '18 files and'):
             self.act.compare_footprints()
 
     def test_fsck_looks_at_every_device_while_no_index_is_served(self):
@@ -228,7 +228,7 @@ class TestRoles(ActCase):
         self.assertEqual('s', self.act.expected[OTHER])
         self.act.copies.holders.side_effect = lambda _: {'a'}
         with mock.patch.object(roles, 'PATIENCE', 0.01), \
-                self.assertRaisesRegex(ClusterError, 'hold gold/other'):
+                self.assertRaisesRegex(ToolError, 'hold gold/other'):
             self.act._watch(Upload(OTHER, 's'))
 
     def test_only_stock_may_wait(self):
@@ -239,13 +239,13 @@ class TestRoles(ActCase):
             if is_good:
                 self.act.judge_waiting(times)
                 continue
-            with self.assertRaisesRegex(DemoError, 'only the first should'):
+            with self.assertRaisesRegex(ToolError, 'only the first should'):
                 self.act.judge_waiting(times)
 
     def test_the_server_goes_on_whatever_happens(self):
         self.act.copies.primary_role.return_value = 'n2d1'
-        self.act.user.put = mock.Mock(side_effect=DemoError('no answer'))
-        with self.assertRaisesRegex(DemoError, 'no answer'):
+        self.act.user.put = mock.Mock(side_effect=ToolError('no answer'))
+        with self.assertRaisesRegex(ToolError, 'no answer'):
             self.act.stop_a_server(self.act.to_each('x', 9))
         self.assertEqual([(2, 'object-server', SIGSTOP),
                           (2, 'object-server', SIGCONT)], self.signals)
@@ -262,7 +262,7 @@ class TestRoles(ActCase):
                 self.assertEqual(
                     [first], self.act.die_after_acknowledgements(items))
             else:
-                with self.assertRaisesRegex(DemoError, fault):
+                with self.assertRaisesRegex(ToolError, fault):
                     self.act.die_after_acknowledgements(items)
 
 
@@ -288,14 +288,14 @@ class TestVersions(TestCase):
             if fault is None:
                 judge(sites, ['old', 'new'], ['new'])
                 continue
-            with self.assertRaisesRegex(DemoError, fault):
+            with self.assertRaisesRegex(ToolError, fault):
                 judge(sites, ['old', 'new'], ['new'])
 
     def test_sites_that_differ_or_a_wrong_winner_are_an_error(self):
         other = History(self.good.ids, self.good.latest, ('old', 'new'),
                         'old')
-        with self.assertRaisesRegex(DemoError, 'rome, paris do not have'):
+        with self.assertRaisesRegex(ToolError, 'rome, paris do not have'):
             judge({'rome': self.good, 'paris': other}, ['old', 'new'],
                   ['old', 'new'])
-        with self.assertRaisesRegex(DemoError, 'allowed: old'):
+        with self.assertRaisesRegex(ToolError, 'allowed: old'):
             judge({'rome': self.good}, ['old', 'new'], ['old'])

@@ -14,9 +14,9 @@ from unittest import TestCase, mock
 
 from swiftclient.client import ClientException
 
+from tools import ToolError
 from tools.cluster import layout
 from tools.demonstration import cli, removal, show
-from tools.demonstration.errors import DemoError
 from tools.demonstration.passes import Cost, print_comparison, read_log
 from tools.demonstration.stage import Stage
 from tools.demonstration.users import ObjectName, Upload, User
@@ -41,8 +41,8 @@ class TestCommand(Case):
         return status, errors.getvalue() + shown.getvalue()
 
     def test_wrong_arguments_are_refused(self):
-        for argv, message in ((('--files', '599'), 'an integer from 600'),
-                              (('--files', 'many'), 'an integer from 600'),
+        for argv, message in ((('--files', '599'), 'at least 600'),
+                              (('--files', 'many'), 'at least 600'),
                               (('--acts', 'drama'), 'choose from')):
             status, text = self.run_main(*argv)
             self.assertEqual(2, status)
@@ -60,7 +60,7 @@ class TestCommand(Case):
             return lambda *args: mock.Mock(
                 title='t', run=run, to_look_at=lambda: ())
 
-        acts = {'a': act('a'), 'b': act('b', DemoError('bad')),
+        acts = {'a': act('a'), 'b': act('b', ToolError('bad')),
                 'c': act('c')}
         with mock.patch.object(cli, 'ACTS', acts):
             for names, status in ((['c', 'a'], 0), (['a', 'b', 'c'], 1)):
@@ -86,7 +86,7 @@ class TestStage(Case):
     def test_an_earlier_stage_is_replaced_but_not_one_in_use(self):
         stage = Stage(self.top, 23900)
         Path(self.top, 'lightsync').mkdir()
-        with self.assertRaisesRegex(DemoError, 'another demonstration'):
+        with self.assertRaisesRegex(ToolError, 'another demonstration'):
             Stage(self.top, 23900)
         os.close(stage.lock)
         os.close(Stage(self.top, 23900).lock)
@@ -209,5 +209,5 @@ class TestUsers(TestCase):
         self.assertIn('exists', user.check((self.where, 'digest')))
         for operation in (lambda: user.read(self.where),
                           lambda: user.write(self.where, b'')):
-            with self.assertRaisesRegex(DemoError, 'object c/o: (no|gone)'):
+            with self.assertRaisesRegex(ToolError, 'object c/o: (no|gone)'):
                 operation()

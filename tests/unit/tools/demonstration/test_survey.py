@@ -11,8 +11,8 @@ from swift.common.utils import Timestamp, hash_path, storage_directory
 from swift.obj.diskfile import write_metadata
 
 from tests.unit.losf.kv_world import PARTITION, START, KVTest, World
+from tools import ToolError
 from tools.cluster import Cluster, ClusterSpec, Policy
-from tools.demonstration.errors import DemoError
 from tools.demonstration.survey import (
     Copies,
     StoredFile,
@@ -170,7 +170,7 @@ class TestVolumes(KVTest):
     def test_an_index_that_does_not_answer_is_an_error(self):
         self.world.kill('d1')
         self.addCleanup(self.world.serve, 'd1')
-        with self.assertRaisesRegex(DemoError, 'd1: .*cannot be told'):
+        with self.assertRaisesRegex(ToolError, 'd1: .*cannot be told'):
             files_on_device(self.world.path('d1'))
 
 

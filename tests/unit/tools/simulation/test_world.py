@@ -4,6 +4,7 @@
 import math
 import unittest
 
+from tools import ToolError
 from tools.simulation.costs import (
     HASHES_BASE,
     HASHES_EACH,
@@ -12,7 +13,6 @@ from tools.simulation.costs import (
     on_wire,
 )
 from tools.simulation.disks import Disks
-from tools.simulation.errors import SimulationError
 from tools.simulation.network import Reach
 from tools.simulation.placement import Placement
 from tools.simulation.world import PROTOCOLS, Settings, World
@@ -143,11 +143,11 @@ class TestRound(unittest.TestCase):
 
     def test_a_setting_that_is_not_allowed_is_named(self):
         for kwargs, message in (
-                ({'nodes': 1}, 'nodes is 1, must be 2 to 10000'),
-                ({'replicas': 6}, 'replicas is 6, must be at most the 5'),
-                ({'loss': 2}, 'loss is 2, must be 0 to 0.9'),
-                ({'protocol': 'x'}, "protocol is 'x', must be one of stock")):
-            with self.assertRaises(SimulationError) as caught:
+                ({'nodes': 1}, 'nodes is 1; allowed: 2 to 10000'),
+                ({'replicas': 6}, 'replicas is 6; allowed: at most the 5'),
+                ({'loss': 2}, 'loss is 2; allowed: 0 to 0.9'),
+                ({'protocol': 'x'}, "protocol is 'x'; allowed: stock")):
+            with self.assertRaises(ToolError) as caught:
                 Settings(nodes=kwargs.pop('nodes', 5), **kwargs)
             self.assertIn(message, str(caught.exception))
 

@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that the benchmarks take, each checked once; and their error."""
+"""The values that the tools take, each checked once."""
 
 import argparse
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, Optional
 
+from tools import ToolError
+
 KIB, MIB, GIB = 2 ** 10, 2 ** 20, 2 ** 30
 _UNITS = {'': 1, 'K': KIB, 'M': MIB}
 
 
-class BenchError(Exception):
-    """
-    A benchmark cannot go on; the text says what is wrong and what is allowed.
-    """
-
-
-def require(name: str, value: Any, allowed: str, good: bool) -> None:
+def require(name: str, value: Any, allowed: str, good: object) -> None:
     """Raise an error unless a value is good.
 
     :param name: the option, as the user writes it
     :param allowed: in words, the values that it may have
-    :raises BenchError: if it is not good
+    :raises ToolError: if it is not good
     """
     if not good:
-        raise BenchError('%s is %s; allowed: %s' % (name, value, allowed))
+        raise ToolError('%s is %r; allowed: %s' % (name, value, allowed))
 
 
 def names(allowed: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
@@ -66,18 +62,24 @@ def number(low: float, high: Optional[float] = None,
     return parse
 
 
-def sizes(text: str) -> tuple[int, ...]:
-    """Return the bytes of a list such as ``4K,64M,100``, each of them once."""
-    found = []
-    for each in text.split(','):
-        match = re.fullmatch(r'([1-9][0-9]*)([KM]?)', each.strip())
-        size = int(match[1]) * _UNITS[match[2]] if match else 0
-        if not 1 <= size <= GIB:
-            raise argparse.ArgumentTypeError(
-                '%r; allowed: a comma-separated list of bytes, KiB (4K) and '
-                'MiB (4M), up to 1024M' % each)
-        found.append(size)
-    return tuple(dict.fromkeys(found))
+def several(parse: Callable[[str], Any]) -> Callable[[str], tuple]:
+    """Return an argparse type: values with commas between, each once."""
+    return lambda text: tuple(dict.fromkeys(
+        parse(each.strip()) for each in text.split(',') if each.strip()))
+
+
+def _size(text: str) -> int:
+    """Return the bytes of a text such as ``4K``, ``64M`` or ``100``."""
+    match = re.fullmatch(r'([1-9][0-9]*)([KM]?)', text)
+    found = int(match[1]) * _UNITS[match[2]] if match else 0
+    if not 1 <= found <= GIB:
+        raise argparse.ArgumentTypeError(
+            '%r; allowed: a comma-separated list of bytes, KiB (4K) and MiB '
+            '(4M), up to 1024M' % text)
+    return found
+
+
+sizes = several(_size)
 
 
 def size_text(size: int) -> str:
