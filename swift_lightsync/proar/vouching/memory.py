@@ -66,13 +66,25 @@ def has_replicated(recon_cache_path, since):
 def last_pass(recon_cache_path):
     """Return when the last pass of this node's object-replicator began.
 
+    If its devices are shared out among processes, each of these has passes of
+    its own: the oldest of their last ones counts.
+
     :returns: Unix time; 0 if it had a failure, or is not known
     """
     try:
         with open(os.path.join(recon_cache_path, RECON_OBJECT_FILE)) as file:
             known = json.loads(file.read(MOST))
-        began = known['replication_last'] - 60 * known['replication_time']
-        failed = known.get('replication_stats', {}).get('failure', 0)
+        passes = list(known.get('object_replication_per_disk', {}).values())
+        if not passes or min(map(_ended, passes)) < _ended(known):
+            passes = [known]  # One process has passed since.
+        if any(each['replication_stats']['failure'] for each in passes):
+            return 0.0
+        return max(0.0, min(
+            _ended(each) - 60 * each['object_replication_time']
+            for each in passes))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return 0.0
-    return 0.0 if failed else max(began, 0.0)
+
+
+def _ended(known):
+    return known['object_replication_last']

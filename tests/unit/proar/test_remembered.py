@@ -77,17 +77,31 @@ class TestReplicated(SwiftTestCase):
         def told(**changes):
             with open(os.path.join(self.root, RECON_OBJECT_FILE),
                       'w') as recon:
-                json.dump({'replication_last': 1000.0,
-                           'replication_time': 2.0,
-                           'replication_stats': {'failure': 0}, **changes},
-                          recon)
+                json.dump({**self.passed(1000.0, 2.0), **changes}, recon)
             return has_replicated(self.root, 800)
         self.assertFalse(has_replicated(self.root, 800))
         self.assertTrue(told())
-        for change in ({'replication_time': 4.0},
+        for change in ({'object_replication_time': 4.0},
                        {'replication_stats': {'failure': 1}},
-                       {'replication_last': None}, {'replication_time': []}):
+                       {'object_replication_last': None},
+                       {'object_replication_time': []}):
             self.assertFalse(told(**change))
+
+        def of_disks(*passes):
+            return told(object_replication_per_disk=dict(enumerate(passes)))
+        # Swift tells the earliest end and the shortest time of all.
+        self.assertTrue(of_disks(self.passed(1000.0, 2.0),
+                                 self.passed(1300.0, 8.0)))
+        for other in (self.passed(1000.0, 4.0),
+                      self.passed(1300.0, 2.0, failures=1)):
+            self.assertFalse(of_disks(self.passed(1000.0, 2.0), other))
+        # They are of processes that there are no more.
+        self.assertTrue(of_disks(self.passed(900.0, 4.0)))
+
+    def passed(self, ended, minutes, failures=0):
+        return {'object_replication_last': ended,
+                'object_replication_time': minutes,
+                'replication_stats': {'failure': failures}}
 
 
 class TestRestored(VouchedCase):
