@@ -15,7 +15,8 @@ Time = Annotated[int, Between(0, (1 << 63) - 1)]
 #: Unix time
 Moment = Annotated[float, Between(0, 1e15)]
 NS = 10 ** 9
-#: Seconds by which a clock may be set back while a pass is under way.
+#: Seconds by which a clock may be set back while a pass is under way, and in
+#: which an object-replicator takes a ring that its node has told of.
 SKEW = 60
 
 

@@ -28,8 +28,8 @@ class Told(Record):
     :param can_tell: whether it knows what it holds
     :param held: the places of which it holds what the asker lacks
     :param is_older: whether it knows the asker's log to have been newer
-    :param passed: when the last pass of its object-replicator with its ring
-        began, if it had no failure, Unix time; 0: not known
+    :param passed: when the last pass of its object-replicator began, if it
+        had no failure, Unix time; 0: not known
     :param time: when it answered, by the same clock, Unix time
     :param is_unsure: whether it may have lost what it once held
     """

@@ -4,7 +4,6 @@
 PROTOCOL.md, "Vouching".
 """
 
-import os
 import time
 from collections import defaultdict
 from functools import lru_cache, partial
@@ -24,9 +23,6 @@ from swift_lightsync.proar.vouching.places import rows_of, version_of
 from swift_lightsync.proar.vouching.promises import Promises
 from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import MOST_HELD, Answer
-
-#: seconds from the coming of a ring to passes that are made with it
-RELOADED = 60
 
 
 def answer(ask, policy, ring, manager, logger, recon_cache_path, standings):
@@ -70,18 +66,8 @@ def answer(ask, policy, ring, manager, logger, recon_cache_path, standings):
                               err)
     return Answer(version, {number: told for number, told in peers.items()
                             if told is not None}, older,
-                  _passed(ring, recon_cache_path), time.time(),
+                  last_pass(recon_cache_path), time.time(),
                   tuple(unsure))
-
-
-def _passed(ring, recon_cache_path):
-    """Return when a pass began that was made with this ring, or 0.0."""
-    found = last_pass(recon_cache_path)
-    try:
-        came = os.stat(ring.serialized_path).st_ctime
-    except OSError:
-        return 0.0
-    return found if found > came + RELOADED else 0.0
 
 
 def _path(ring, number, name, manager):
