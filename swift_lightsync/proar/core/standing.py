@@ -99,16 +99,16 @@ class Standing(Record):
         if not known or not filling or filling.loss != loss:
             return replace(self, filling=Filling(loss, began))
         if known.boot != self.boot:
-            filling = filling.after_restart(known.round, began)
-        return replace(self, filling=filling.after({
+            # The clock counts anew.
+            filling = replace(filling, seen=began)
+        return replace(self, filling=filling.after(began, {
             peer: (each.time, each.passed) for peer, each in answers.items()
             if each.ring == self.ring}))
 
-    def has_all(self, now: int, peers: Iterable[int], loss: int,
+    def has_all(self, peers: Iterable[int], loss: int,
                 reclaim_age: float) -> bool:
         """Return whether the device has all that was ever brought to it.
 
-        :param now: nanoseconds
         :param peers: ids of all other devices of the ring
         :param loss: what tells the last loss of the disk from all others; 0
             if that cannot be told
@@ -116,7 +116,7 @@ class Standing(Record):
         """
         return self.filling is not None and 0 < loss == self.filling.loss \
             and not any(each.is_older for each in self.told.values()) \
-            and self.filling.is_complete(now, peers, reclaim_age)
+            and self.filling.is_complete(peers, reclaim_age)
 
     def open_peers(self) -> FrozenSet[int]:
         """Return the peers whose last word keeps reads from being answered.

@@ -9,7 +9,6 @@ from contextlib import suppress
 
 from swift.obj.diskfile import BaseDiskFileManager, get_data_dir
 
-from swift_lightsync.proar.vouching.clock import now_ns
 from swift_lightsync.proar.vouching.places import version_of
 
 
@@ -57,8 +56,8 @@ def has_all(manager, device_path, policy, ring, standing):
             BaseDiskFileManager.quarantine_renamer:
         return False  # If the manager has its own, it is elsewhere.
     return standing.has_all(
-        now_ns(), others_of(ring, standing.device),
-        last_loss(device_path, policy), manager.reclaim_age)
+        others_of(ring, standing.device), last_loss(device_path, policy),
+        manager.reclaim_age)
 
 
 def others_of(ring, device):

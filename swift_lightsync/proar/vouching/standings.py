@@ -86,7 +86,8 @@ class Standings:
             standing = Standing.parse(content, MAX_BYTES)
         except RecordError:
             return None
-        self._head, self._known = head, standing
+        # In this order: another thread finds no older one by the new head.
+        self._known, self._head = standing, head
         return standing
 
     def miss(self, place):

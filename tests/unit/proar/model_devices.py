@@ -61,11 +61,11 @@ class Device:
         self.standing = self.noted = self.standing.filled_after(
             began, answers, self.noted, self.loss)
 
-    def has_all(self, now):
+    def has_all(self):
         """Return whether it has all that was ever brought to it."""
         return self.noted is not None and self.noted.ring == self.ring \
             and self.noted.has_all(
-                now, set(DEVICES) - {self.number}, self.loss, RECLAIM_AGE)
+                set(DEVICES) - {self.number}, self.loss, RECLAIM_AGE)
 
     def promise_as(self, ring):
         """Have promises of another ring be waited for."""

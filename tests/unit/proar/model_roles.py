@@ -138,7 +138,7 @@ class World(Vouching):
         is_complete, is_known = primary is not None, False
         # The 404 of one that is vouched for holds, if nobody has lost any.
         is_alone = primary is not None and self.is_vouched(primary, ring) \
-            and primary.has_all(self.now) \
+            and primary.has_all() \
             and not primary.standing.unsure(self.rings[ring][1:])
         yield
         while todo:
@@ -188,7 +188,7 @@ class World(Vouching):
                 else DEVICES) - {device.number},
             self.rings[ring][1:], device.missed)
         return device.ring == ring == device.standing.ring \
-            and device.has_all(self.now) and doubters is not None \
+            and device.has_all() and doubters is not None \
             and len(doubters) < QUORUM
 
     def show(self, value, wanted, how):

@@ -74,7 +74,7 @@ class Vouching:
                 held = self.held(peer, device.number)
                 yield from self.on(device)
                 is_unsure = 'unsure' not in self.without \
-                    and not peer.has_all(self.now)
+                    and not peer.has_all()
             version, clock = peer.ring, self.clock()
             yield from self.on(device)
             if self.answers(number, device.number):

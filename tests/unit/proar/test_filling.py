@@ -6,7 +6,7 @@ import shutil
 import time
 import unittest
 
-from swift_lightsync.proar.core.filling import NS, SKEW, Filling
+from swift_lightsync.proar.core.filling import GAP, NS, SKEW, Filling
 from swift_lightsync.proar.core.standing import Standing, Told
 from swift_lightsync.proar.vouching.losses import last_loss, make_quarantine
 from tests.unit.sync.fixtures import SwiftTestCase
@@ -20,11 +20,11 @@ def told(time=1000.0, passed=0.0, ring=1, is_older=False):
 
 class TestFilling(unittest.TestCase):
 
-    def filled(self, *rounds, peers=(1, 2), now=100):
+    def filled(self, *rounds, peers=(1, 2)):
         filling = Filling(7, 100)
         for each in rounds:
-            filling = filling.after(each)
-        return filling.is_complete(now, peers, WEEK)
+            filling = filling.after(100, each)
+        return filling.is_complete(peers, WEEK)
 
     def test_it_is_complete_when_all_have_passed_since(self):
         before, after = (1000.0, 900.0), (2000.0, 1001.0 + SKEW)
@@ -43,13 +43,12 @@ class TestFilling(unittest.TestCase):
                                     {1: (1e9, 9.5e8)}, peers=(1,)))
 
     def test_it_is_complete_after_long_service_whatever_the_clocks_say(self):
-        filling = Filling(7, 100)
-        self.assertFalse(filling.is_complete(99 + int(WEEK * NS), (1,), WEEK))
-        self.assertTrue(filling.is_complete(100 + int(WEEK * NS), (1,), WEEK))
-        half = int(WEEK / 2) * NS
-        later = filling.after_restart(100 + half, 50)
-        self.assertFalse(later.is_complete(49 + half, (1,), WEEK))
-        self.assertTrue(later.is_complete(50 + half, (1,), WEEK))
+        filling, at = Filling(7, 100), 100
+        for gap in GAP - 1, GAP + 1, -GAP, GAP - 1:
+            self.assertFalse(filling.is_complete((1,), 2 * (GAP - 1)))
+            at += gap * NS
+            filling = filling.after(at, {})
+        self.assertTrue(filling.is_complete((1,), 2 * (GAP - 1)))
 
 
 class TestStanding(unittest.TestCase):
@@ -59,7 +58,7 @@ class TestStanding(unittest.TestCase):
             began, answers).filled_after(began, answers, known, loss)
 
     def has_all(self, standing, loss=7):
-        return standing.has_all(200, (1,), loss, WEEK)
+        return standing.has_all((1,), loss, WEEK)
 
     def filled(self, **change):
         """Return one that is filled, or would be but for a change."""
@@ -71,6 +70,13 @@ class TestStanding(unittest.TestCase):
     def test_it_has_all_when_it_is_filled(self):
         self.assertTrue(self.has_all(self.filled()))
         self.assertTrue(self.has_all(self.filled(boot='other')))
+
+    def test_a_restart_of_the_machine_is_no_service(self):
+        known = self.next(self.next(None, {}), {}, began=300 * NS)
+        served = known.filling.served
+        self.assertGreater(served, 299)
+        known = self.next(known, {}, boot='other', began=310 * NS)
+        self.assertEqual(served, known.filling.served)
 
     def test_not_after_another_loss_or_with_another_ring(self):
         self.assertFalse(self.has_all(self.filled(), loss=8))
