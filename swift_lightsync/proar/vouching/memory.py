@@ -8,6 +8,7 @@ import json
 import os
 import time
 from functools import partial
+from math import ceil
 
 from swift.common.recon import RECON_OBJECT_FILE
 
@@ -31,7 +32,7 @@ class Memory:
 
     def __init__(self, device_path, policy, recon_cache_path):
         self._path = roles_path(device_path, policy, LOGS)
-        self._is_filled = partial(has_replicated, recon_cache_path)
+        self._recon_cache_path = recon_cache_path
 
     def older(self, askers, positions):
         """Return the askers whose logs are older than is remembered.
@@ -48,7 +49,10 @@ class Memory:
         known = Remembered.decode(os.pread(file, SIZE, asker * SIZE))
         if position is None:
             return known.older_since > 0
-        found = known.after(position, int(time.time()), self._is_filled)
+        # A pass that is known has not begun later, whatever the clock says.
+        now = ceil(max(time.time(), last_pass(self._recon_cache_path)))
+        found = known.after(position, now, partial(
+            has_replicated, self._recon_cache_path))
         if found != known:
             os.pwrite(file, found.encode(), asker * SIZE)
         return found.older_since > 0

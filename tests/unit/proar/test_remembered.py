@@ -11,7 +11,7 @@ from swift.common.recon import RECON_OBJECT_FILE
 
 from swift_lightsync.proar.core.remembered import LogPosition, Remembered
 from swift_lightsync.proar.log.segment import logs_path
-from swift_lightsync.proar.vouching.memory import has_replicated
+from swift_lightsync.proar.vouching.memory import Memory, has_replicated
 from tests.unit.proar.logs import entries_of
 from tests.unit.proar.proxy_world import VouchedCase
 from tests.unit.sync.fixtures import SwiftTestCase, wait_for
@@ -72,6 +72,23 @@ class TestRemembered(unittest.TestCase):
 
 
 class TestReplicated(SwiftTestCase):
+
+    def test_a_pass_of_before_counts_not_though_the_clock_was_set_back(self):
+        device = os.path.join(self.root, 'sda')
+        os.mkdir(device)
+        memory = Memory(device, self.policy, self.root)
+
+        def older(last, passed):
+            with open(os.path.join(self.root, RECON_OBJECT_FILE),
+                      'w') as recon:
+                json.dump(self.passed(passed, 0.0), recon)
+            return memory.older((2,), {2: position((1, last, last))})
+        with mock.patch('swift_lightsync.proar.vouching.memory.time.time',
+                        return_value=1000.0):
+            self.assertEqual((), older(5, 5000.5))
+            self.assertEqual([(2,)] * 2, [older(3, 5000.5)] * 2)
+        self.assertEqual((2,), older(3, 5000.5))
+        self.assertEqual((), older(3, 6000.5))
 
     def test_a_pass_that_began_later_and_failed_nowhere(self):
         def told(**changes):
