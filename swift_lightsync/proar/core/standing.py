@@ -13,16 +13,10 @@ from typing import (
     Tuple,
 )
 
-from swift_lightsync.common.records import Between, Length, Record
+from swift_lightsync.common.records import Length, Record
+from swift_lightsync.proar.core.filling import NS, Filling, Moment, Time
 
 Place = Tuple[int, int]
-#: nanoseconds of a clock that only counts up
-Time = Annotated[int, Between(0, (1 << 63) - 1)]
-#: Unix time
-Moment = Annotated[float, Between(0, 1e15)]
-NS = 10 ** 9
-#: seconds by which the clocks of machines may differ
-SKEW = 60
 
 
 @dataclass(frozen=True)
@@ -34,8 +28,10 @@ class Told(Record):
     :param can_tell: whether it knows what it holds
     :param held: the places of which it holds what the asker lacks
     :param is_older: whether it knows the asker's log to have been newer
-    :param passed: when the last pass of its object-replicator with its ring
-        began, if it had no failure, Unix time; 0: not known
+    :param passed: when the last pass of its object-replicator began, if it
+        had no failure, Unix time; 0: not known
+    :param time: when it answered, by the same clock, Unix time
+    :param is_unsure: whether it may have lost what it once held
     """
     asked: Time
     ring: int
@@ -43,6 +39,8 @@ class Told(Record):
     held: Tuple[Place, ...] = ()
     is_older: bool = False
     passed: Moment = 0.0
+    time: Moment = 0.0
+    is_unsure: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,7 @@ class Standing(Record):
     :param round: when the last round of questions to all devices began,
         nanoseconds
     :param told: id of a peer -> what it has answered last
-    :param since: when the device got this ring, or its disk, Unix time
-    :param passes: id of each peer that has ever told it -> when a pass of its
-        object-replicator began, as of Told
+    :param filling: how far it was filled since it has its disk, and this ring
     """
     boot: Annotated[str, Length(64)]
     device: int
@@ -66,8 +62,7 @@ class Standing(Record):
     seconds: float
     round: Time = 0
     told: Dict[int, Told] = field(default_factory=dict)
-    since: Moment = 0.0
-    passes: Dict[int, Moment] = field(default_factory=dict)
+    filling: Optional[Filling] = None
 
     def after(self, began: int, answers: Mapping[int, Told],
               is_of_all: bool = True) -> 'Standing':
@@ -79,28 +74,49 @@ class Standing(Record):
         :param answers: id of a peer -> what it has answered
         :param is_of_all: whether all devices of the ring were asked
         """
-        passes = {**self.passes, **{
-            peer: each.passed for peer, each in answers.items()
-            if each.passed and each.ring == self.ring}}
         if not is_of_all:
-            return replace(self, told={**self.told, **answers},
-                           passes=passes)
+            return replace(self, told={**self.told, **answers})
         told: Dict[int, Told] = {
             peer: each for peer, each in self.told.items()
             if self._counts(each.asked, began)}
         told.update(answers)
-        return replace(self, round=began, told=told, passes=passes)
+        return replace(self, round=began, told=told)
 
-    def is_filled(self, now: float, peers: Iterable[int],
-                  reclaim_age: float) -> bool:
-        """Return whether what the device has to hold was brought to it.
+    def filled_after(self, began: int, answers: Mapping[int, Told],
+                     known: Optional['Standing'], loss: int) -> 'Standing':
+        """Return the standing with how far its disk was filled.
 
-        :param now: Unix time
-        :param peers: ids of all other devices of the ring
-        :param reclaim_age: seconds after which Swift takes it for granted
+        What was answered counts only if nothing was lost since the round
+        before: it may have been told of what was there then.
+
+        :param began: when the round began, nanoseconds
+        :param answers: id of a peer -> what it has answered
+        :param known: the standing that was found on the disk, if any
+        :param loss: what tells the last loss of the disk from all others
         """
-        return now - self.since >= reclaim_age or all(
-            self.passes.get(peer, 0) > self.since + SKEW for peer in peers)
+        filling = known.filling if known and (known.device, known.ring) == (
+            self.device, self.ring) else None
+        if not known or not filling or filling.loss != loss:
+            return replace(self, filling=Filling(loss, began))
+        if known.boot != self.boot:
+            # The clock counts anew.
+            filling = replace(filling, seen=began)
+        return replace(self, filling=filling.after(began, {
+            peer: (each.time, each.passed) for peer, each in answers.items()
+            if each.ring == self.ring}))
+
+    def has_all(self, peers: Iterable[int], loss: int,
+                reclaim_age: float) -> bool:
+        """Return whether the device has all that was ever brought to it.
+
+        :param peers: ids of all other devices of the ring
+        :param loss: what tells the last loss of the disk from all others; 0
+            if that cannot be told
+        :param reclaim_age: as of Filling.is_complete
+        """
+        return self.filling is not None and 0 < loss == self.filling.loss \
+            and not any(each.is_older for each in self.told.values()) \
+            and self.filling.is_complete(peers, reclaim_age)
 
     def open_peers(self) -> FrozenSet[int]:
         """Return the peers whose last word keeps reads from being answered.
@@ -157,18 +173,28 @@ class Standing(Record):
         return tuple(found)
 
     def doubters(self, now: int, place: Place, devices: Collection[int],
+                 roles: Iterable[int],
                  missed: int) -> Optional[Tuple[int, ...]]:
         """Return those of the ring's devices that may know of a write to a
         place which this one misses; None if any device may.
 
         :param now: nanoseconds
         :param devices: ids of all other devices of the ring
+        :param roles: ids of the other roles of the partition
         :param missed: when the place was last missed
         """
-        if self.objection(place, missed) or any(
-                each.is_older for each in self.told.values()):
+        if self.objection(place, missed):
             return None
-        return self.silent(now, devices, missed)
+        return tuple({*self.silent(now, devices, missed),
+                      *self.unsure(roles)})
+
+    def unsure(self, peers: Iterable[int]) -> Tuple[int, ...]:
+        """Return those of some peers that may have lost what they held.
+
+        :param peers: ids of devices
+        """
+        return tuple(peer for peer in peers
+                     if peer in self.told and self.told[peer].is_unsure)
 
     def unheard(self, peers: Iterable[int]) -> Tuple[int, ...]:
         """Return those of some peers that did not vouch when last asked.

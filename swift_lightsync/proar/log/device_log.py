@@ -54,12 +54,13 @@ class DeviceLog:
         self._begun = 0
         self._exposure = Exposure()
 
-    def is_ready(self):
-        """Return whether :meth:`begin` need not wait.
+    def begin_now(self, entry):
+        """Return the Intent of an operation, unless that has to wait.
 
+        :returns: None if :meth:`begin` has to be called
         :raises OSError: if it cannot be told
         """
-        return self._writer.is_ready()
+        return self._begin(entry) if self._writer.is_ready() else None
 
     def begin(self, entry):
         """Reserve what is needed to log an operation; it waits if need be.
@@ -69,6 +70,9 @@ class DeviceLog:
         :raises OSError: if there is no room, or no access to it
         """
         self._writer.make_ready()
+        return self._begin(entry)
+
+    def _begin(self, entry):
         self._begun += 1
         return Intent(self._writer, entry)
 

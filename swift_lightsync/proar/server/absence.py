@@ -3,35 +3,40 @@
 its other roles is silent. PROTOCOL.md, "A 404 while a role is silent".
 """
 
-import os
-import time
 from math import ceil
 
-from swift.common.concurrency import sleep
+from swift.common.concurrency import Semaphore, sleep
 from swift.common.http import HTTP_NOT_FOUND
 from swift.common.utils import get_partition_for_hash, quorum_size
-from swift.obj.diskfile import BaseDiskFileManager, get_data_dir
 
+from swift_lightsync.common.admission import Admission, NotAdmitted
 from swift_lightsync.proar.names import DOUBTERS_HEADER, SLOT_HEADER
+from swift_lightsync.proar.vouching.losses import has_all, others_of
 from swift_lightsync.proar.vouching.places import rows_of, version_of
 
 #: How often it is looked whether a round of questions is over, within what
 #: part of the time for which an answer counts, and how many seconds at most
 LOOKS, LOOKS_FOR, LONGEST_LOOK = 8, 0.7, 3.0
+#: The requests of this process that wait for it: a quarter of Swift's
+#: max_clients, so that there is room for others while a converger is dead.
+WAITING = Admission(256, 0.0, Semaphore, 'wait for the words of others')
 
 
 def doubters_for(request, manager, device_path, policy, ring, path_hash,
                  standings, ask_all):
     """Return what a read is told with a 404, as doubters() does.
 
-    One that is answered alone is vouched for: only what the device has lost
-    is missing. Another one has to ask for it, for that may take its time.
+    One that is answered alone is vouched for: only what the device or a role
+    has lost is missing. Another one has to ask for it, for that may take its
+    time.
 
     :param request: a Request
     """
     if SLOT_HEADER in request.headers:
-        return () if _has_all(manager, device_path, policy, ring,
-                              standings.read()) else None
+        standing = standings.read()
+        place, roles = _place(ring, policy, path_hash, standing)
+        return () if place and not standing.unsure(roles) and has_all(
+            manager, device_path, policy, ring, standing) else None
     if DOUBTERS_HEADER not in request.headers:
         return None
     return doubters(manager, device_path, policy, ring, path_hash, standings,
@@ -56,37 +61,25 @@ def doubters(manager, device_path, policy, ring, path_hash, standings,
     """
     for _ in range(LOOKS):
         standing = standings.read()
-        place = standing and ring and _place(ring, policy, path_hash,
-                                             standing)
-        if not place or not _has_all(manager, device_path, policy, ring,
-                                     standing):
+        place, roles = _place(ring, policy, path_hash, standing)
+        if not place or not has_all(manager, device_path, policy, ring,
+                                    standing):
             return None
-        others = _others(ring, standing)
-        silent = standing.unheard(others)
-        found = standings.doubters(standing, place, others)
-        if found is None or len(silent) >= quorum_size(
+        others = others_of(ring, standing.device)
+        found = standings.doubters(standing, place, others, roles)
+        hopeless = {*standing.unheard(others), *standing.unsure(roles)}
+        if found is None or len(hopeless) >= quorum_size(
                 ceil(ring.replica_count)):
             return None
-        if len(found) <= len(silent):
+        if len(found) <= len(hopeless):
             break
         ask_all()
-        sleep(min(LOOKS_FOR * standing.seconds, LONGEST_LOOK) / LOOKS)
+        try:
+            with WAITING.admitted():
+                sleep(min(LOOKS_FOR * standing.seconds, LONGEST_LOOK) / LOOKS)
+        except NotAdmitted:
+            break
     return found
-
-
-def _has_all(manager, device_path, policy, ring, standing):
-    """Return whether a device has all that was ever brought to it.
-
-    :param standing: its Standing, or None
-    """
-    return bool(standing and ring) and standing.is_filled(
-        time.time(), _others(ring, standing), manager.reclaim_age) and \
-        not _may_have_lost(manager, device_path, policy)
-
-
-def _others(ring, standing):
-    return [node['id'] for node in ring.devs
-            if node and node['id'] != standing.device]
 
 
 def is_unheard_of(response):
@@ -96,23 +89,15 @@ def is_unheard_of(response):
 
 
 def _place(ring, policy, path_hash, standing):
-    """Return the place of an object, if a device is its primary role."""
+    """Return the place of an object, if a device is its primary role.
+
+    :returns: partition and slot, or None; and the ids of the other roles
+    """
+    if not ring or not standing or standing.ring != version_of(ring, policy):
+        return None, ()
     partition = get_partition_for_hash(path_hash.hex(), ring.part_power)
     rows = rows_of(ring, policy, partition)
     slot = rows.slot(path_hash)
-    return (partition, slot) if rows.ids[slot] == standing.device \
-        and standing.ring == version_of(ring, policy) else None
-
-
-def _may_have_lost(manager, device_path, policy):
-    """Return whether something of a policy is in quarantine."""
-    if type(manager).quarantine_renamer is not \
-            BaseDiskFileManager.quarantine_renamer:
-        return True  # Its quarantine is elsewhere.
-    try:
-        return bool(os.listdir(os.path.join(
-            device_path, 'quarantined', get_data_dir(policy))))
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
+    if rows.ids[slot] != standing.device:
+        return None, ()
+    return (partition, slot), rows.others(standing.device)

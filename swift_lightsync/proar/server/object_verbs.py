@@ -214,8 +214,8 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         try:
             reason = self._lag.excess(write.log) if write.is_bounded else ''
             if not reason:
-                return write.log.begin(write.entry) if write.log.is_ready() \
-                    else tpool.execute(write.log.begin, write.entry)
+                return write.log.begin_now(write.entry) or \
+                    tpool.execute(write.log.begin, write.entry)
         except OSError as err:
             self.logger.increment('proar.refused.log.%s' % write.device)
             self._troubles.count(write.device, 'refused_log')

@@ -125,7 +125,7 @@ class VouchingVerbs(ObjectController):
                 policy.name)
         found = tpool.execute(answers.answer, ask, policy, ring,
                               self._diskfile_router[policy], self._quiet,
-                              self._recon_cache_path)
+                              self._recon_cache_path, self._standings)
         return Response(request=request, body=found.encode(),
                         content_type='application/json')
 

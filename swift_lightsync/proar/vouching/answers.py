@@ -4,7 +4,7 @@
 PROTOCOL.md, "Vouching".
 """
 
-import os
+import time
 from collections import defaultdict
 from functools import lru_cache, partial
 
@@ -13,6 +13,7 @@ from swift.common.utils import get_partition_for_hash
 from swift_lightsync.proar.core.oplog import FormatError
 from swift_lightsync.proar.log.holdings import held_entries, tells_all
 from swift_lightsync.proar.names import PROMISES, roles_path
+from swift_lightsync.proar.vouching.losses import has_all
 from swift_lightsync.proar.vouching.memory import (
     Memory,
     has_replicated,
@@ -23,11 +24,8 @@ from swift_lightsync.proar.vouching.promises import Promises
 from swift_lightsync.proar.vouching.uses import Uses
 from swift_lightsync.proar.wire.messages import MOST_HELD, Answer
 
-#: seconds from the coming of a ring to passes that are made with it
-RELOADED = 60
 
-
-def answer(ask, policy, ring, manager, logger, recon_cache_path):
+def answer(ask, policy, ring, manager, logger, recon_cache_path, standings):
     """Answer a question; it blocks.
 
     :param ask: the Ask
@@ -37,10 +35,11 @@ def answer(ask, policy, ring, manager, logger, recon_cache_path):
     :param logger: a QuietLogger, told of what cannot be read
     :param recon_cache_path: where the node's object-replicator tells of its
         passes
+    :param standings: returns the Standings of a device's path and a policy
     :returns: the Answer
     """
     version = version_of(ring, policy)
-    peers, older = {}, {}
+    peers, older, unsure = {}, {}, []
     for number, name in ask.peers.items():
         path = _path(ring, number, name, manager)
         if path is None:
@@ -52,7 +51,11 @@ def answer(ask, policy, ring, manager, logger, recon_cache_path):
                 if found:
                     older[number] = found
                 told = _of_device(ask, policy, ring, path)
-                # In this order: what is cut off the log meanwhile is noticed.
+                # In this order: what is lost, or cut off the log, meanwhile is
+                # noticed.
+                if not has_all(manager, path, policy, ring,
+                               standings(path, policy).read()):
+                    unsure.append(number)
                 if tells_all(path, partial(has_replicated,
                                            recon_cache_path)):
                     peers[number] = told
@@ -63,17 +66,8 @@ def answer(ask, policy, ring, manager, logger, recon_cache_path):
                               err)
     return Answer(version, {number: told for number, told in peers.items()
                             if told is not None}, older,
-                  _passed(ring, recon_cache_path))
-
-
-def _passed(ring, recon_cache_path):
-    """Return when a pass began that was made with this ring, or 0.0."""
-    found = last_pass(recon_cache_path)
-    try:
-        came = os.stat(ring.serialized_path).st_ctime
-    except OSError:
-        return 0.0
-    return found if found > came + RELOADED else 0.0
+                  last_pass(recon_cache_path), time.time(),
+                  tuple(unsure))
 
 
 def _path(ring, number, name, manager):

@@ -8,6 +8,7 @@ import json
 import os
 import time
 from functools import partial
+from math import ceil
 
 from swift.common.recon import RECON_OBJECT_FILE
 
@@ -31,7 +32,7 @@ class Memory:
 
     def __init__(self, device_path, policy, recon_cache_path):
         self._path = roles_path(device_path, policy, LOGS)
-        self._is_filled = partial(has_replicated, recon_cache_path)
+        self._recon_cache_path = recon_cache_path
 
     def older(self, askers, positions):
         """Return the askers whose logs are older than is remembered.
@@ -48,7 +49,10 @@ class Memory:
         known = Remembered.decode(os.pread(file, SIZE, asker * SIZE))
         if position is None:
             return known.older_since > 0
-        found = known.after(position, int(time.time()), self._is_filled)
+        # A pass that is known has not begun later, whatever the clock says.
+        now = ceil(max(time.time(), last_pass(self._recon_cache_path)))
+        found = known.after(position, now, partial(
+            has_replicated, self._recon_cache_path))
         if found != known:
             os.pwrite(file, found.encode(), asker * SIZE)
         return found.older_since > 0
@@ -66,13 +70,25 @@ def has_replicated(recon_cache_path, since):
 def last_pass(recon_cache_path):
     """Return when the last pass of this node's object-replicator began.
 
+    If its devices are shared out among processes, each of these has passes of
+    its own: the oldest of their last ones counts.
+
     :returns: Unix time; 0 if it had a failure, or is not known
     """
     try:
         with open(os.path.join(recon_cache_path, RECON_OBJECT_FILE)) as file:
             known = json.loads(file.read(MOST))
-        began = known['replication_last'] - 60 * known['replication_time']
-        failed = known.get('replication_stats', {}).get('failure', 0)
+        passes = list(known.get('object_replication_per_disk', {}).values())
+        if not passes or min(map(_ended, passes)) < _ended(known):
+            passes = [known]  # One process has passed since.
+        if any(each['replication_stats']['failure'] for each in passes):
+            return 0.0
+        return max(0.0, min(
+            _ended(each) - 60 * each['object_replication_time']
+            for each in passes))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return 0.0
-    return 0.0 if failed else max(began, 0.0)
+
+
+def _ended(known):
+    return known['object_replication_last']

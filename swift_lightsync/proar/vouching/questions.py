@@ -85,4 +85,5 @@ def told_by(began, answer, peer, asker):
     can_tell = peer in answer.peers and not is_older
     return Told(began, answer.ring, can_tell,
                 answer.peers[peer].get(asker, ()) if can_tell else (),
-                is_older, answer.passed)
+                is_older, answer.passed, answer.time,
+                peer in answer.unsure)

@@ -11,7 +11,8 @@ from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn, tpool
 
-from swift_lightsync.proar.core.standing import NS, Standing, Told
+from swift_lightsync.proar.core.filling import NS
+from swift_lightsync.proar.core.standing import Standing, Told
 from swift_lightsync.proar.lag import DeviceStanding
 from swift_lightsync.proar.log.holdings import log_position
 from swift_lightsync.proar.vouching.clock import boot_id, now_ns
@@ -276,7 +277,7 @@ class Rounds:
         if standing is None or standing.ring != version:
             standing = Standing(boot_id(), number, version, self._seconds)
         standing = tpool.execute(
-            self._file(device.path, policy).continued,
-            standing.after(began, told, is_of_all))
+            self._file(device.path, policy).filled_after,
+            standing.after(began, told, is_of_all), began, told)
         self.standings[int(policy), number] = standing
         self._write(device, standing)

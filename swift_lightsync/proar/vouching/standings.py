@@ -5,14 +5,13 @@ object-servers for each read. PROTOCOL.md, "Vouching".
 
 import os
 import struct
-import time
 import zlib
-from dataclasses import replace
 
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.proar.core.standing import Standing
 from swift_lightsync.proar.names import MISSED, STANDING, roles_path
 from swift_lightsync.proar.vouching.clock import boot_id, now_ns
+from swift_lightsync.proar.vouching.losses import last_loss, make_quarantine
 from swift_lightsync.proar.vouching.stamps import OtherBoot, Stamps, opened
 from swift_lightsync.proar.wire.messages import MAX_BYTES
 
@@ -31,6 +30,8 @@ class Standings:
     """
 
     def __init__(self, device_path, policy):
+        self._device_path = device_path
+        self._policy = policy
         self._path = roles_path(device_path, policy, STANDING)
         self._missed = Stamps(roles_path(device_path, policy, MISSED))
         self._head = b''
@@ -50,17 +51,16 @@ class Standings:
             os.pwrite(file, head + content, 0)
         self._head, self._known = head, standing
 
-    def continued(self, standing):
-        """Return a Standing with what is known of the same ring and disk.
+    def filled_after(self, standing, began, answers):
+        """Return a Standing with how far the device was filled.
 
-        That is since when the device has them, and who has filled it.
+        :param began: when the round of questions began, nanoseconds
+        :param answers: id of a peer -> what it has Told
         """
-        known = self._stored()
-        if not known or not known.since or (known.device, known.ring) != (
-                standing.device, standing.ring):
-            return replace(standing, since=time.time())
-        return replace(standing, since=known.since, passes={
-            **known.passes, **standing.passes})
+        loss = last_loss(self._device_path, self._policy)
+        if not loss:
+            make_quarantine(self._device_path, self._policy)
+        return standing.filled_after(began, answers, self._stored(), loss)
 
     def read(self):
         """Return the Standing; None if there is none of this boot.
@@ -86,7 +86,8 @@ class Standings:
             standing = Standing.parse(content, MAX_BYTES)
         except RecordError:
             return None
-        self._head, self._known = head, standing
+        # In this order: another thread finds no older one by the new head.
+        self._known, self._head = standing, head
         return standing
 
     def miss(self, place):
@@ -124,16 +125,17 @@ class Standings:
             return str(err)
         return standing.obstacle(now_ns(), place, peers, missed)
 
-    def doubters(self, standing, place, devices):
+    def doubters(self, standing, place, devices, roles):
         """Return the devices that may know of a write which this one misses.
 
         :param standing: its Standing, which was read by the same request
         :param place: partition and slot
         :param devices: ids of all other devices of the ring
+        :param roles: ids of the other roles of the partition
         :returns: ids; None if any device may
         """
         try:
-            return standing.doubters(now_ns(), place, devices,
+            return standing.doubters(now_ns(), place, devices, roles,
                                      self._when_missed(place))
         except OSError:
             return None

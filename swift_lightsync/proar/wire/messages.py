@@ -52,14 +52,18 @@ class Answer(Record):
         places of which that asker lacks something
     :param older: id of a device -> ids of the askers whose logs are older
         than it knows: it does not vouch for them
-    :param passed: when the last pass of the node's object-replicator with this
-        ring began, if it had no failure, Unix time; 0: not known
+    :param passed: when the last pass of the node's object-replicator began, if
+        it had no failure, Unix time; 0: not known
+    :param time: when it was given, by the same clock, Unix time
+    :param unsure: ids of the devices that may have lost what they once held
     :param version: of the format
     """
     ring: Number
     peers: Dict[int, Dict[int, Tuple[Place, ...]]]
     older: Dict[int, Tuple[DeviceId, ...]] = field(default_factory=dict)
     passed: Annotated[float, Between(0, 1e15)] = 0.0
+    time: Annotated[float, Between(0, 1e15)] = 0.0
+    unsure: Annotated[Tuple[DeviceId, ...], Length(MOST_DEVICES)] = ()
     version: Literal[1] = 1
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens to the devices and clients of the model, in any order."""
 
-from swift_lightsync.proar.core.standing import NS
-from tests.unit.proar.model_devices import VOUCH
-from tests.unit.proar.model_roles import DEVICES, REGIONS, RINGS, Broken
+from swift_lightsync.proar.core.filling import NS
+from tests.unit.proar.model_devices import DEVICES, VOUCH
+from tests.unit.proar.model_vouching import REGIONS, RINGS, Broken
 
 
 class Life:
@@ -43,7 +43,49 @@ class Life:
             if all(each.ring == 1 for each in self.world.devices):
                 device.value = 0
         device.ring = 2
-        device.is_filled = False
+
+    def lose(self, device):
+        """Give a role's place another disk, or have it lose its object."""
+        if device.number == 3:
+            return
+        is_quarantined = self.chance.random() < 0.5
+        if not is_quarantined or 'marks' not in self.world.without:
+            device.loss += 1
+        device.value = 0
+        device.log = []
+        if not is_quarantined:
+            # It takes longer than what the old one has promised.
+            self.world.now += int(2 * VOUCH * NS)
+            device.lives += 1
+            device.promises.clear()
+            device.forget()
+            device.noted = None
+
+    def strike(self, device):
+        """Have one role lose what it has, another die, the primary be back."""
+        primary, *others = (self.world.devices[number] for number in RINGS[1])
+        victim, other = self.chance.sample(others, 2)
+        self.lose(victim)
+        self.die(other)
+        self.start(primary)
+        for device in primary, victim, primary:
+            self.running += [self.world.round(device), self.world.read(0)]
+
+    def begin(self, _device):
+        """Let the object be one that nobody has heard of.
+
+        The primary role is dead: it is the last one to hear of it.
+        """
+        self.world.acknowledged = self.world.shown = 0
+        self.world.cuts.clear()
+        self.running.clear()
+        for device in self.world.devices:
+            self.die(device)
+            device.value = 0
+            device.log = []
+            device.noted = device.full()
+            self.start(device)
+        self.die(self.world.devices[0])
 
     def split(self):
         """Cut the network in two, proxies as devices."""
@@ -61,12 +103,15 @@ class Life:
                  'converge', 'cut', 'heal'] + ['round'] * 6
         kinds += ['ring', 'proxy', 'fill'] if self.world.rolls_out else \
             ['die', 'start', 'start', 'part', 'split']
+        if self.world.loses:
+            kinds += ['lose', 'strike', 'begin', 'heal'] + [
+                'replicate'] * 6
         kind = chance.choice(kinds)
         if kind in ('write', 'read'):
             self.running.append(getattr(self.world, kind)(chance.randrange(2)))
         elif kind == 'time':
             self.world.now += int(chance.random() ** 2 * 2 * VOUCH * NS)
-        elif kind in ('round', 'converge'):
+        elif kind in ('round', 'converge', 'replicate'):
             if device.is_up:
                 self.running.append(getattr(self.world, kind)(device))
         elif kind == 'cut':

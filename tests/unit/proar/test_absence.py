@@ -2,11 +2,15 @@
 """absence: a 404 while a role is silent."""
 
 import os
+import shutil
 import time
 from unittest import mock
 
+from swift.common.concurrency import Semaphore
 from swift.common.swob import Response
 
+from swift_lightsync.common.admission import Admission
+from swift_lightsync.proar.log.segment import logs_path
 from swift_lightsync.proar.names import STANDING, roles_path
 from swift_lightsync.proar.server.absence import doubters
 from swift_lightsync.proar.vouching.standings import Standings
@@ -18,12 +22,19 @@ class AbsenceCase(VouchedCase):
 
     def setUp(self):
         super().setUp()
+        self.vouch()
         self.pass_days(8)
 
     def pass_days(self, days):
-        self.enterContext(mock.patch(
-            'swift_lightsync.proar.server.absence.time', mock.Mock(
-                time=lambda: time.time() + days * 86400)))
+        with mock.patch('swift_lightsync.proar.core.filling.GAP', 1e9):
+            self.at += days * 86400 * 10 ** 9
+            self.vouch()
+
+    def renew_disk(self, server):
+        os.unlink(roles_path(os.path.join(server.devices, 'sda'),
+                             self.policy, STANDING))
+        self.vouch()
+        self.vouch()
 
     def lose(self, *servers):
         """Have servers be away for longer than their word counts."""
@@ -61,7 +72,7 @@ class TestAbsence(AbsenceCase):
     def test_a_new_disk_hides_nothing_though_no_other_is_reached(self):
         for server in self.role[1:]:
             self.hold(server)
-        self.renew_disk()
+        self.renew_disk(self.role[0])
         self.assertEqual(200, self.status('GET'))
         self.cut_off()
         self.assertEqual([503] * 3, [
@@ -94,26 +105,31 @@ class TestAbsence(AbsenceCase):
             else Response(status=503, request=req)
         self.assertEqual(503, self.status('GET'))
 
-    def test_it_is_503_while_the_disk_may_not_be_filled(self):
-        self.pass_days(6)
-        self.lose(self.role[1])
-        self.assertEqual(503, self.status('GET'))
-
-    def test_it_is_404_when_all_others_have_filled_the_disk(self):
-        self.pass_days(0)
+    def fill(self):
+        """Have all object-replicators pass without a failure."""
+        self.vouch()
         with mock.patch('swift_lightsync.proar.vouching.answers.last_pass',
                         side_effect=lambda _: time.time() + 1000):
-            self.vouch(self.role[0])
-        self.lose(self.role[1])
-        self.assertEqual(404, self.status('GET'))
+            self.vouch()
 
-    def since(self):
-        """Return since when the primary role has its disk."""
-        return Standings(os.path.join(
-            self.role[0].devices, 'sda'), self.policy).read().since
+    def test_a_new_disk_is_filled_when_all_others_have_passed_or_after_days(
+            self):
+        for fill, status in ((lambda: self.pass_days(6), 503),
+                             (lambda: self.pass_days(8), 404),
+                             (self.fill, 404)):
+            self.renew_disk(self.role[0])
+            fill()
+            self.lose(self.role[1])
+            self.assertEqual(status, self.status('GET'))
+            self.role[1].start()
+            self.app.error_limiter.stats.clear()
 
-    def test_since_when_it_is_filled_outlives_converger_and_machine(self):
-        since = self.since()
+    def test_that_it_is_filled_outlives_converger_and_machine(self):
+        standings = Standings(os.path.join(
+            self.role[0].devices, 'sda'), self.policy)
+        self.vouch()
+        served = standings.read().filling.served
+        self.assertGreater(served, 8 * 86400 - 1)
         for boot in 'before', 'after':
             self.rounds.clear()
             with mock.patch('swift_lightsync.proar.vouching.rounds.boot_id',
@@ -121,25 +137,65 @@ class TestAbsence(AbsenceCase):
                     mock.patch('swift_lightsync.proar.vouching.standings.'
                                'boot_id', return_value=boot):
                 self.vouch(self.role[0])
-                self.assertEqual(since, self.since())
-
-    def renew_disk(self):
-        os.unlink(roles_path(os.path.join(
-            self.role[0].devices, 'sda'), self.policy, STANDING))
-        self.pass_days(0)
-        self.vouch(self.role[0])
+                self.assertEqual(served, standings.read().filling.served)
 
     def test_it_is_503_after_another_disk_was_mounted(self):
         self.lose(self.role[1])
         self.assertEqual(404, self.status('GET'))
-        self.renew_disk()
+        os.unlink(roles_path(os.path.join(
+            self.role[0].devices, 'sda'), self.policy, STANDING))
         self.assertEqual(503, self.status('GET'))
 
-    def test_it_is_503_while_something_is_in_quarantine(self):
+    def test_it_is_503_from_a_quarantine_until_all_others_have_passed(self):
+        quarantined = os.path.join(self.role[0].devices, 'sda', 'quarantined')
         self.lose(self.role[1])
-        os.makedirs(os.path.join(self.role[0].devices, 'sda', 'quarantined',
-                                 'objects', 'f' * 32))
+        for change in (lambda: os.mkdir(os.path.join(
+                quarantined, 'objects', 'f' * 32)),
+                lambda: shutil.rmtree(quarantined)):
+            change()
+            for _ in range(2):
+                self.assertEqual(503, self.status('GET'))
+                self.vouch(self.role[0])
+            self.role[1].start()
+            self.fill()
+            self.lose(self.role[1])
+            self.app.error_limiter.stats.clear()
+            self.assertEqual(404, self.status('GET'))
+
+    def take_at_two(self):
+        """Have two roles take a write that the primary role misses."""
+        for server in self.role[0], self.handoff:
+            server.stop()
+        self.assertEqual(201, self.put())
+        for server in self.role[0], self.handoff:
+            server.start()
+        self.app.error_limiter.stats.clear()
+
+    def test_what_the_silent_role_took_is_there_if_the_other_lost_it(self):
+        self.take_at_two()
+        device = os.path.join(self.role[2].devices, 'sda')
+        self.forget_log(self.role[2])
+        shutil.rmtree(device)
+        os.mkdir(device)
+        self.lose(self.role[1])
         self.assertEqual(503, self.status('GET'))
+        self.cut_off()
+        self.assertEqual(503, self.status('GET'))
+
+    def test_what_the_silent_role_took_is_there_if_the_other_damaged_it(self):
+        self.take_at_two()
+        self.role[2].damage(self.name)
+        self.assertEqual(404, self.on(self.role[2])[0])
+        self.forget_log(self.role[2])
+        self.lose(self.role[1])
+        self.assertEqual(503, self.status('GET'))
+
+    def forget_log(self, server):
+        """Have a log not name what is gone, as a converger does."""
+        device = os.path.join(server.devices, 'sda')
+        server._app._log(os.getpid(), device).close()
+        server._app._log.cache_clear()
+        shutil.rmtree(logs_path(device))
 
     def test_what_comes_while_it_looks_is_seen(self):
         self.lose(self.role[1])
@@ -156,6 +212,19 @@ class TestAbsence(AbsenceCase):
         self.at += int(self.seconds * 1e9)
         with mock.patch('swift_lightsync.proar.server.absence.sleep',
                         lambda _: self.vouch(self.role[0])):
+            self.assertEqual(404, self.status('GET'))
+
+
+    def test_so_many_wait_for_words_and_no_more(self):
+        self.lose(self.role[1])
+        self.at += int(self.seconds * 1e9)
+        waiting = Admission(1, 0.0, Semaphore, 'wait')
+        with mock.patch('swift_lightsync.proar.server.absence.sleep',
+                        lambda _: self.vouch(self.role[0])), \
+                mock.patch('swift_lightsync.proar.server.absence.WAITING',
+                           waiting):
+            with waiting.admitted():
+                self.assertEqual(503, self.status('GET'))
             self.assertEqual(404, self.status('GET'))
 
 

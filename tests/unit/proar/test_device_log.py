@@ -199,7 +199,7 @@ class TestSegments(LogTestCase):
     def test_a_log_that_was_removed_begins_anew(self):
         self.append(1)
         shutil.rmtree(self.directory)
-        self.assertFalse(self.log.is_ready())
+        self.assertIsNone(self.log.begin_now(entry()))
         self.append(2)
         self.assertEqual([200000], [each.timestamp
                                     for each in self.entries()])
@@ -279,7 +279,7 @@ class TestFailures(LogTestCase):
         stat = mock.Mock(f_flag=os.ST_RDONLY)
         with mock.patch.object(segment_writer.os, 'statvfs',
                                return_value=stat):
-            self.assertFalse(self.log.is_ready())
+            self.assertIsNone(self.log.begin_now(entry()))
             with self.assertRaises(OSError) as raised:
                 self.log.begin(entry())
         self.assertEqual(errno.EROFS, raised.exception.errno)

@@ -6,12 +6,16 @@ import time
 from contextlib import ExitStack
 from unittest import mock
 
-from swift.common.concurrency import LightQueue
+from swift.common.concurrency import LightQueue, patcher
 from swift.common.swob import Response
 
+from swift_lightsync.proar.log import segment_writer
 from swift_lightsync.proar.names import REFUSED_HEADER, SLOT_HEADER
+from tests.unit.proar.logs import LogTestCase, entry
 from tests.unit.proar.server_world import ServerTestCase
 from tests.unit.sync.fixtures import node, ring_of, served
+
+threading = patcher.original('threading')
 
 
 class TestWithoutALog(ServerTestCase):
@@ -43,6 +47,30 @@ class TestFlushes(ServerTestCase):
             self.assertEqual(
                 1 + self.flushes(self.request, verb=verb, name='stock'),
                 self.flushes(self.write, verb=verb, name='ours'))
+
+
+class TestSegments(LogTestCase):
+
+    def test_a_request_does_not_wait_while_one_is_made(self):
+        """It would wait in the thread of all requests."""
+        self.append()
+        made, making = threading.Event(), threading.Event()
+
+        def make(directory):
+            making.set()
+            assert made.wait(60)
+        with mock.patch.object(segment_writer, 'new_segment', make):
+            thread = threading.Thread(target=self.log._writer._prepare)
+            thread.start()
+            self.assertTrue(making.wait(60))
+            begun = []
+            request = threading.Thread(target=lambda: begun.append(
+                self.log.begin_now(entry(2))))
+            request.start()
+            request.join(10)
+            made.set()
+            thread.join()
+        self.assertIsNotNone(begun[0])
 
 
 class TestPartitions(ServerTestCase):

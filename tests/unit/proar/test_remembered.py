@@ -11,7 +11,7 @@ from swift.common.recon import RECON_OBJECT_FILE
 
 from swift_lightsync.proar.core.remembered import LogPosition, Remembered
 from swift_lightsync.proar.log.segment import logs_path
-from swift_lightsync.proar.vouching.memory import has_replicated
+from swift_lightsync.proar.vouching.memory import Memory, has_replicated
 from tests.unit.proar.logs import entries_of
 from tests.unit.proar.proxy_world import VouchedCase
 from tests.unit.sync.fixtures import SwiftTestCase, wait_for
@@ -73,21 +73,52 @@ class TestRemembered(unittest.TestCase):
 
 class TestReplicated(SwiftTestCase):
 
+    def test_a_pass_of_before_counts_not_though_the_clock_was_set_back(self):
+        device = os.path.join(self.root, 'sda')
+        os.mkdir(device)
+        memory = Memory(device, self.policy, self.root)
+
+        def older(last, passed):
+            with open(os.path.join(self.root, RECON_OBJECT_FILE),
+                      'w') as recon:
+                json.dump(self.passed(passed, 0.0), recon)
+            return memory.older((2,), {2: position((1, last, last))})
+        with mock.patch('swift_lightsync.proar.vouching.memory.time.time',
+                        return_value=1000.0):
+            self.assertEqual((), older(5, 5000.5))
+            self.assertEqual([(2,)] * 2, [older(3, 5000.5)] * 2)
+        self.assertEqual((2,), older(3, 5000.5))
+        self.assertEqual((), older(3, 6000.5))
+
     def test_a_pass_that_began_later_and_failed_nowhere(self):
         def told(**changes):
             with open(os.path.join(self.root, RECON_OBJECT_FILE),
                       'w') as recon:
-                json.dump({'replication_last': 1000.0,
-                           'replication_time': 2.0,
-                           'replication_stats': {'failure': 0}, **changes},
-                          recon)
+                json.dump({**self.passed(1000.0, 2.0), **changes}, recon)
             return has_replicated(self.root, 800)
         self.assertFalse(has_replicated(self.root, 800))
         self.assertTrue(told())
-        for change in ({'replication_time': 4.0},
+        for change in ({'object_replication_time': 4.0},
                        {'replication_stats': {'failure': 1}},
-                       {'replication_last': None}, {'replication_time': []}):
+                       {'object_replication_last': None},
+                       {'object_replication_time': []}):
             self.assertFalse(told(**change))
+
+        def of_disks(*passes):
+            return told(object_replication_per_disk=dict(enumerate(passes)))
+        # Swift tells the earliest end and the shortest time of all.
+        self.assertTrue(of_disks(self.passed(1000.0, 2.0),
+                                 self.passed(1300.0, 8.0)))
+        for other in (self.passed(1000.0, 4.0),
+                      self.passed(1300.0, 2.0, failures=1)):
+            self.assertFalse(of_disks(self.passed(1000.0, 2.0), other))
+        # They are of processes that there are no more.
+        self.assertTrue(of_disks(self.passed(900.0, 4.0)))
+
+    def passed(self, ended, minutes, failures=0):
+        return {'object_replication_last': ended,
+                'object_replication_time': minutes,
+                'replication_stats': {'failure': failures}}
 
 
 class TestRestored(VouchedCase):

@@ -4,7 +4,8 @@
 import unittest
 from dataclasses import replace
 
-from swift_lightsync.proar.core.standing import NS, Standing, Told
+from swift_lightsync.proar.core.filling import NS
+from swift_lightsync.proar.core.standing import Standing, Told
 
 PLACE = (7, 1)
 
@@ -104,20 +105,13 @@ class TestStanding(unittest.TestCase):
             101, {2: told(101)})
         self.assertEqual((1, 3), standing.unheard((1, 2, 3)))
 
-    def test_it_is_filled_when_all_have_passed_since_or_after_long(self):
-        def passed(when, ring=1):
-            return replace(told(ring=ring), passed=when)
-        standing = replace(self.standing(
-            d1=passed(1061.0), d2=passed(1061.0)), since=1000.0)
-        self.assertTrue(standing.is_filled(1100, (1, 2), 500))
-        later = standing.after(NS * 10, {1: passed(0.0)})
-        self.assertTrue(later.is_filled(1100, (1, 2), 500))
-        self.assertFalse(later.is_filled(1100, (1, 2, 3), 500))
-        self.assertTrue(later.is_filled(1500, (1, 2, 3), 500))
-        for other in passed(1060.0), passed(2000.0, 2), passed(0.0):
-            self.assertFalse(replace(self.standing(
-                d1=passed(1061.0), d2=other), since=1000.0).is_filled(
-                    1100, (1, 2), 500))
+    def test_one_that_may_have_lost_something_may_know_of_a_write(self):
+        standing = self.standing(
+            d1=told(), d2=replace(told(), is_unsure=True),
+            d9=replace(told(), is_unsure=True))
+        self.assertEqual((2,), standing.doubters(
+            101, PLACE, (1, 2, 9), (1, 2), 0))
+        self.assertEqual('', self.obstacle(standing))
 
     def test_it_is_read_as_it_was_written(self):
         standing = self.standing(d1=told(held=[PLACE]), d9=told(ring=2))
