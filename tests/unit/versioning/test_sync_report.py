@@ -67,6 +67,16 @@ class TestReport(unittest.TestCase):
             status, json.loads(text)['well'],
             json.loads(text)['nodes'][0]['state']['site']))
 
+    def test_a_site_to_which_nothing_is_sent_is_told_of(self):
+        self.write(self.state)
+        with open(self.conf, 'a') as conf:
+            conf.write('site_preference = oslo, rome, paris\n')
+        status, text = self.report()
+        self.assertEqual(0, status)
+        self.assertRegex(text, 'site paris has all')
+        self.assertIn('site oslo has no section', text)
+        self.assertNotRegex(text, '(rome|paris) has no section')
+
     def test_a_site_that_lags_is_told_of_when_it_lags_too_long(self):
         self.write(replace(self.state, peers=(replace(
             self.peer, rows=3, oldest=self.now - 100),)))
