@@ -3,8 +3,8 @@
 (VERSIONING.md §5), and offers again what differs: nobody has to trust that
 what was once shipped is still there.
 
-1. The server of a container's first replica compares it: 1,000 containers in
-   one request, by the roots of their digests.
+1. The server of a container's first replica that is there compares it: 1,000
+   containers in one request, by the roots of their digests.
 2. Where the roots differ, this site offers all its versions and purges in the
    buckets that do, and its life record. The other site does the same.
 3. Such a container is compared again soon, and is different until a comparison
@@ -169,14 +169,15 @@ class CompareTask:
             self.run_pass()
         due = {place for place, each in self._differing.items()
                if each.until <= self._now()}
-        self._compare_all([each for each in self._databases.first_replicas()
-                           if _place(each) in due], 0)
+        self._compare_all(list({
+            _place(each): each for each in self._databases.roots()
+            if _place(each) in due}.values()), 0)
 
     def run_pass(self):
         """Compare everything now."""
         start = self._now()
         self._next = start + self._options.compare_interval
-        databases = self._databases.first_replicas()
+        databases = self._node.first_replicas()
         for place in set(self._differing) - set(map(_place, databases)):
             del self._differing[place]
         # In half of the interval: that leaves time for delays.

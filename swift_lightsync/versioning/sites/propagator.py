@@ -14,10 +14,11 @@ import time
 from functools import partial
 from signal import SIGTERM, signal
 from types import SimpleNamespace
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn
 from swift.common.daemon import Daemon, run_daemon
+from swift.common.http import HTTP_NOT_FOUND
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.ring import Ring
 from swift.common.ring.utils import is_local_device
@@ -30,6 +31,7 @@ from swift.common.utils import (
     whataremyips,
 )
 
+from swift_lightsync.versioning.core.verb import Request, encoded
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.compare_task import CompareTask
@@ -149,6 +151,29 @@ class VersionsPropagator(Daemon):
                     for kind in ('', 'replication_')):
                 return ordinal, len(nodes)
         return None, len(nodes)
+
+    def first_replicas(self):
+        """Return the databases of hidden containers, none of shards, that are
+        the first replica which is there: no server before it has one.
+        """
+        # Devices that do not answer, each is waited for once.
+        gone: Set[int] = set()
+        return [each for each in self.databases.roots()
+                if not self._is_before(each, gone)]
+
+    def _is_before(self, database, gone):
+        place = database.broker.account, database.broker.container
+        part, nodes = self.ring.get_nodes(*place)
+        for node in nodes[:database.place[0]]:
+            if node['id'] in gone:
+                continue
+            reply = self.replicas.request(node, part, place,
+                                          encoded(Request()))
+            if reply.good:
+                return True
+            if reply.status != HTTP_NOT_FOUND:
+                gone.add(node['id'])
+        return False
 
     def run_once(self, *args, **kwargs):
         """Do all work that is due, with the sites that answer."""

@@ -2,6 +2,7 @@
 """Sites compare what they have, and repair what differs."""
 
 import json
+import shutil
 import time
 from dataclasses import replace
 from unittest import mock
@@ -20,6 +21,8 @@ from swift_lightsync.versioning.core.comparing import (
 )
 from swift_lightsync.versioning.core.keys import hidden_container, versions_of
 from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.rows.replicas import Replicas
+from swift_lightsync.versioning.rows.replies import Reply
 from swift_lightsync.versioning.sites import compare_task
 from swift_lightsync.versioning.sites.compare_task import CompareTask
 from swift_lightsync.versioning.sites.sync_state import read
@@ -126,6 +129,35 @@ class TestComparing(SitesTestCase):
         self.assertEqual(before, self.paris.history('o'))
         self.assertEqual(0, self.compare(self.rome)['paris'])
         self.assert_same('o', 'p')
+
+    def test_the_next_replica_compares_where_the_first_is_lost(self):
+        self.rome.put('o', b'1')
+        self.settle()
+        self.forget(self.paris, 'o')
+        propagator = self.rome.propagator()
+        propagator.databases.scan()
+        first, = propagator.first_replicas()
+        shutil.rmtree(first.broker.db_dir)
+        self.assertEqual(1, self.compare(self.rome)['paris'])
+        self.assert_same('o')
+
+    def test_a_device_that_does_not_answer_is_waited_for_once(self):
+        for number in range(9):
+            self.rome.make_container('c%d' % number)
+        propagator = self.rome.propagator()
+        propagator.databases.scan()
+        count = len(propagator.first_replicas())
+        gone = []
+
+        def request(node, *what):
+            if node['device'] == 'sda':
+                gone.append(node)
+                return Reply(node, 507)
+            return Replicas.request(propagator.replicas, node, *what)
+        with mock.patch.object(propagator.replicas, 'request', request):
+            found = propagator.first_replicas()
+        self.assertEqual(1, len(gone))
+        self.assertGreater(len(found), count)
 
     def test_what_only_the_peer_has_is_shipped_by_the_peer(self):
         self.rome.put('o', b'1')
@@ -268,7 +300,7 @@ class TestSince(SitesTestCase):
         self.time = time.time()
         self.task._now = lambda: self.time
         self.task._offer = mock.Mock()
-        self.database = self.task._databases.first_replicas()[0]
+        self.database = propagator.first_replicas()[0]
 
     def see(self, *buckets):
         self.task._see(self.database, frozenset(buckets), Stamp(1))
@@ -311,6 +343,7 @@ class TestSince(SitesTestCase):
         self.task._next = self.time + 10 ** 6
         with mock.patch.object(CompareTask, '_compare') as compare:
             self.task.run_due()
-        compare.assert_called_once_with([self.database])
+        compare.assert_called_once()
+        (database,), = compare.call_args.args
         self.assertEqual((ACCOUNT, CONTAINER), (
-            self.database.account, self.database.container))
+            database.account, database.container))
