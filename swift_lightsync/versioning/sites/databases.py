@@ -146,11 +146,8 @@ class Databases:
                 if each.hidden is hidden]
 
     def roots(self):
-        """Return the databases of hidden containers, none of shards, that are
-        where their rings say.
-        """
-        return [each for _, each in self.followed(True)
-                if each.place[0] is not None and each.is_root]
+        """Return the databases of hidden containers, none of shards."""
+        return [each for _, each in self.followed(True) if each.is_root]
 
     def scan(self):
         """

@@ -156,24 +156,29 @@ class VersionsPropagator(Daemon):
         """Return the databases of hidden containers, none of shards, that are
         the first replica which is there: no server before it has one.
         """
-        # Devices that do not answer, each is waited for once.
         gone: Set[int] = set()
         return [each for each in self.databases.roots()
-                if not self._is_before(each, gone)]
+                if self.is_first(each, gone)]
 
-    def _is_before(self, database, gone):
+    def is_first(self, database, gone):
+        """Check that no server before this one has a database.
+
+        :param gone: ids of devices that have not answered: each is waited for
+            once
+        """
+        ordinal, _ = database.place
         place = database.broker.account, database.broker.container
         part, nodes = self.ring.get_nodes(*place)
-        for node in nodes[:database.place[0]]:
+        for node in nodes[:ordinal or 0]:
             if node['id'] in gone:
                 continue
             reply = self.replicas.request(node, part, place,
                                           encoded(Request()))
             if reply.good:
-                return True
+                return False
             if reply.status != HTTP_NOT_FOUND:
                 gone.add(node['id'])
-        return False
+        return ordinal is not None
 
     def run_once(self, *args, **kwargs):
         """Do all work that is due, with the sites that answer."""
