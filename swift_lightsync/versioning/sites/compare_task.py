@@ -50,6 +50,8 @@ from swift_lightsync.versioning.sites.shared import BOUND
 SETTLED = 300
 #: Containers whose digests are read at the same time.
 READERS = 4
+#: The logs of both sites say of which containers.
+UNREADABLE = 'there are containers whose rows no server tells'
 #: Bytes of a container in a comparison, without its names.
 _COMPARED = 100
 
@@ -136,6 +138,9 @@ class CompareTask:
         self._now = now
         #: when everything had been compared, Unix time, or None
         self.compared = None
+        #: why that was not done since, or ''
+        self.error = ''
+        self._failures = 0
         # By account and container.
         self._differing: dict[Any, _Differs] = {}
         self._next = now() + random.random() * \
@@ -176,17 +181,22 @@ class CompareTask:
     def run_pass(self):
         """Compare everything now."""
         start = self._now()
-        self._next = start + self._options.compare_interval
         databases = self._node.first_replicas()
         for place in set(self._differing) - set(map(_place, databases)):
             del self._differing[place]
         # In half of the interval: that leaves time for delays.
-        if self._compare_all(databases, self._options.compare_interval *
-                             MAX_COMPARED / 2 / max(1, len(databases))):
+        self.error = self._compare_all(
+            databases, self._options.compare_interval * MAX_COMPARED / 2 /
+            max(1, len(databases)))
+        self._failures = self._failures + 1 if self.error else 0
+        if not self.error:
             self.compared = start
+        self._next = start + (delay_after(
+            self._failures, self._options.max_retry_delay,
+            self._options.compare_interval) or self._options.compare_interval)
 
     def _compare_all(self, databases, pause):
-        """Compare containers; return whether the peer has told of all."""
+        """Compare containers; return why some were not, or ''."""
         complete = True
         for number, some in enumerate(bounded(
                 databases, MAX_COMPARED, MAX_HEAD, _weight)):
@@ -196,8 +206,8 @@ class CompareTask:
                 complete &= self._compare(some)
             except (PeerDown, PeerRefused) as err:
                 self._logger.warning('Not compared: %s', err)
-                return False
-        return complete
+                return str(err)
+        return '' if complete else UNREADABLE
 
     def _compare(self, databases):
         """Compare some containers, and offer again what differs.

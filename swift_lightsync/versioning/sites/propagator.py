@@ -235,16 +235,16 @@ class VersionsPropagator(Daemon):
         lags = {runner.task: runner.lag() for runner in self.runners
                 if runner.task in self.peer_tasks}
 
-        def error(task):
+        def error(task, comparing):
             return task.error if lags[task].rows or \
-                task.backoff.failures else ''
+                task.backoff.failures else comparing.error
         return SyncState(
             self.sites.site, time.time(), sum(1 for _ in self.databases),
             self.upkeep['repair'].repaired, self.upkeep['purge'].removed,
             tuple(PeerLag(task.name, lags[task].rows, lags[task].oldest,
                           task.shipped, task.shipped_bytes,
                           task.backoff.failures, task.backoff.until,
-                          error(task), comparing.compared,
+                          error(task, comparing), comparing.compared,
                           comparing.differing, comparing.since)
                   for task, comparing in zip(self.peer_tasks,
                                              self.comparing)))

@@ -130,6 +130,9 @@ def complaints(found, now, max_seconds):
             if peer.failures:
                 texts.append('%s: site %s does not answer: %s' % (
                     each.directory, peer.site, peer.error))
+            elif peer.error and not peer.rows:
+                texts.append('%s: site %s was not compared again: %s' % (
+                    each.directory, peer.site, peer.error))
     return texts
 
 
@@ -179,7 +182,8 @@ def _lag(peer, now):
         return 'differs in ' + _count(peer.differing, 'container')
     if peer.compared is None:
         return 'was sent all, but never compared'
-    return 'has all, compared %.1f s ago' % (now - peer.compared)
+    return '%s all, compared %.1f s ago' % (
+        'had' if peer.error else 'has', now - peer.compared)
 
 
 def default_confs():

@@ -230,12 +230,35 @@ class TestComparing(SitesTestCase):
         self.assertEqual([paris.compared, None], [
             peer.compared for peer in read(self.rome.root).peers])
 
+    def test_one_that_was_not_compared_again_is_told_of_and_asked_soon(self):
+        self.settle()
+        propagator = self.rome.propagator(compare_interval='1000',
+                                          max_retry_delay='10')
+        propagator.run_once()
+        paris, oslo = propagator.comparing
+        before = oslo.compared
+        self.oslo.go_away()
+        start = time.time()
+        oslo.run_pass()
+        self.assertLess(oslo._next - start, 500)
+        told = propagator.state().peers
+        self.assertEqual([0, 0], [peer.rows for peer in told])
+        self.assertEqual('', told[0].error)
+        self.assertIn('oslo', told[1].error)
+        self.assertEqual(before, told[1].compared)
+        self.oslo.listen()
+        oslo.run_pass()
+        self.assertGreater(oslo._next - start, 500)
+        self.assertEqual('', propagator.state().peers[1].error)
+        self.assertGreater(oslo.compared, before)
+
     def test_a_peer_that_cannot_tell_was_not_compared(self):
         self.settle()
         server = self.container_servers[int(self.paris.conf['bind_port'])]
         server.fail()
         paris, oslo = self.rome.propagate().comparing
         self.assertIsNone(paris.compared)
+        self.assertEqual(compare_task.UNREADABLE, paris.error)
         self.assertEqual(0, paris.differing)
         self.assertIsNotNone(oslo.compared)
 

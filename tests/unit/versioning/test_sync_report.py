@@ -106,6 +106,14 @@ class TestReport(unittest.TestCase):
             self.assertEqual(0, status)
             self.assertNotIn('has all', text)
 
+    def test_nobody_has_all_who_was_not_compared_again(self):
+        self.write(replace(self.state, peers=(
+            replace(self.peer, error='403: no peer'),)))
+        status, text = self.report()
+        self.assertEqual(1, status)
+        self.assertIn('paris was not compared again: 403: no peer', text)
+        self.assertIn('paris had all, compared', text)
+
     def test_containers_that_differ_for_too_long_are_told_of(self):
         self.write(replace(self.state, peers=(replace(
             self.peer, differing=3, since=self.now - 100),)))
