@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -175,8 +175,9 @@ def ask(name: str, port: int, scenario: Scenario, workers: int,
     if name == 'h2load':
         return _h2load(port, scenario, workers, seconds)
     make, new_loop = CONTESTANTS[name]
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        return runner.run(_load(make, port, scenario, workers, seconds))
+    with closing(new_loop()) as loop:
+        return loop.run_until_complete(
+            _load(make, port, scenario, workers, seconds))
 
 
 _LENGTH = re.compile(rb'\r\ncontent-length: *(\d+)', re.IGNORECASE)

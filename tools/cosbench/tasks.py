@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that go on beside something else, and end with it."""
+"""Tasks that go on beside something else, and end with it; and a limit of time
+that Python 3.10 does not have.
+"""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
+
+if sys.version_info >= (3, 11):
+    from asyncio import timeout
+else:
+    # It comes with aiohttp there.
+    from async_timeout import timeout
+
+__all__ = ['beside', 'ended', 'timeout']
 
 
 async def ended(*tasks: asyncio.Task[Any]) -> None:

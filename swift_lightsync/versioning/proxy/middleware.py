@@ -18,7 +18,6 @@ from swift.common.registry import register_swift_info
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPException,
-    HTTPInternalServerError,
     HTTPNotFound,
     HTTPServiceUnavailable,
     Request,
@@ -27,7 +26,6 @@ from swift.common.swob import (
 from swift.common.utils import cache_from_env, get_logger
 from swift.proxy.controllers.base import get_account_info
 
-from swift_lightsync.proxy_server import Application
 from swift_lightsync.versioning.data.container import (
     SOURCE,
     VersionedContainer,
@@ -35,11 +33,11 @@ from swift_lightsync.versioning.data.container import (
 )
 from swift_lightsync.versioning.proxy import account_context
 from swift_lightsync.versioning.proxy.container_context import (
-    CLIENTS,
     ContainerContext,
 )
 from swift_lightsync.versioning.proxy.latest_cache import LatestCache
 from swift_lightsync.versioning.proxy.object_context import NULL, ObjectContext
+from swift_lightsync.versioning.proxy.pipeline import check_pipeline
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
 from swift_lightsync.versioning.proxy.version_context import (
     VersionContext,
@@ -81,6 +79,9 @@ class Versioning:
         self.receiver = Receiver(
             conf, sites.site, self.clock, self.logger,
             helper=SiteRequests(self), now=now)
+
+    # Swift's loader tells each app of the pipeline in which it stands.
+    _pipeline = property(fset=lambda self, told: check_pipeline(told, self))
 
     def __getattr__(self, name):
         # What get_container_info looks for; Swift's loader sets them.
@@ -125,8 +126,6 @@ class Versioning:
         if not container:
             return account_context.respond(self.app, account, req)
         versioned = self.versioned(req.environ, account, container)
-        if versioned.mode or CLIENTS in req.headers and not obj:
-            self._check_proxy()
         if not obj:
             return ContainerContext(versioned, self.options,
                                     self.logger).respond(req)
@@ -168,17 +167,6 @@ class Versioning:
                 'version-aware operations require that the container is '
                 'versioned', request=req)
         parse_id(req, wanted)
-
-    def _check_proxy(self):
-        """Raise HTTPException if this proxy would write rows along with data.
-        """
-        proxy = self._pipeline_final_app
-        if not isinstance(proxy, Application):
-            reason = 'versioning needs egg:swift-lightsync#proxy at the ' \
-                'end of the pipeline, not %s.%s' % (
-                    type(proxy).__module__, type(proxy).__name__)
-            self.logger.error(reason)
-            raise HTTPInternalServerError(reason)
 
     def versioned(self, environ, account, container):
         """Return a container with what Swift knows about its versions.

@@ -3,8 +3,8 @@
 (VERSIONING.md §5), and offers again what differs: nobody has to trust that
 what was once shipped is still there.
 
-1. The server of a container's first replica compares it: 1,000 containers in
-   one request, by the roots of their digests.
+1. The server of a container's first replica that is there compares it: 1,000
+   containers in one request, by the roots of their digests.
 2. Where the roots differ, this site offers all its versions and purges in the
    buckets that do, and its life record. The other site does the same.
 3. Such a container is compared again soon, and is different until a comparison
@@ -50,6 +50,8 @@ from swift_lightsync.versioning.sites.shared import BOUND
 SETTLED = 300
 #: Containers whose digests are read at the same time.
 READERS = 4
+#: The logs of both sites say of which containers.
+UNREADABLE = 'there are containers whose rows no server tells'
 #: Bytes of a container in a comparison, without its names.
 _COMPARED = 100
 
@@ -136,6 +138,9 @@ class CompareTask:
         self._now = now
         #: when everything had been compared, Unix time, or None
         self.compared = None
+        #: why that was not done since, or ''
+        self.error = ''
+        self._failures = 0
         # By account and container.
         self._differing: dict[Any, _Differs] = {}
         self._next = now() + random.random() * \
@@ -169,23 +174,29 @@ class CompareTask:
             self.run_pass()
         due = {place for place, each in self._differing.items()
                if each.until <= self._now()}
-        self._compare_all([each for each in self._databases.first_replicas()
-                           if _place(each) in due], 0)
+        self._compare_all(list({
+            _place(each): each for each in self._databases.roots()
+            if _place(each) in due}.values()), 0)
 
     def run_pass(self):
         """Compare everything now."""
         start = self._now()
-        self._next = start + self._options.compare_interval
-        databases = self._databases.first_replicas()
+        databases = self._node.first_replicas()
         for place in set(self._differing) - set(map(_place, databases)):
             del self._differing[place]
         # In half of the interval: that leaves time for delays.
-        if self._compare_all(databases, self._options.compare_interval *
-                             MAX_COMPARED / 2 / max(1, len(databases))):
+        self.error = self._compare_all(
+            databases, self._options.compare_interval * MAX_COMPARED / 2 /
+            max(1, len(databases)))
+        self._failures = self._failures + 1 if self.error else 0
+        if not self.error:
             self.compared = start
+        self._next = start + (delay_after(
+            self._failures, self._options.max_retry_delay,
+            self._options.compare_interval) or self._options.compare_interval)
 
     def _compare_all(self, databases, pause):
-        """Compare containers; return whether the peer has told of all."""
+        """Compare containers; return why some were not, or ''."""
         complete = True
         for number, some in enumerate(bounded(
                 databases, MAX_COMPARED, MAX_HEAD, _weight)):
@@ -195,8 +206,8 @@ class CompareTask:
                 complete &= self._compare(some)
             except (PeerDown, PeerRefused) as err:
                 self._logger.warning('Not compared: %s', err)
-                return False
-        return complete
+                return str(err)
+        return '' if complete else UNREADABLE
 
     def _compare(self, databases):
         """Compare some containers, and offer again what differs.

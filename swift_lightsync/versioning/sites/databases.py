@@ -145,12 +145,9 @@ class Databases:
         return [(directory, each) for directory, each in self
                 if each.hidden is hidden]
 
-    def first_replicas(self):
-        """Return the databases of hidden containers that no other server has
-        the first replica of; none of shards.
-        """
-        return [each for _, each in self.followed(True)
-                if each.place[0] == 0 and each.is_root]
+    def roots(self):
+        """Return the databases of hidden containers, none of shards."""
+        return [each for _, each in self.followed(True) if each.is_root]
 
     def scan(self):
         """

@@ -3,8 +3,8 @@
 (VERSIONING.md §6): ``X-Versions-Keep`` and ``X-Versions-Expire-Noncurrent``.
 
 A version is *noncurrent* from when a newer one of its object was made. The
-server of a container's first replica looks at it, every ``compare_interval``;
-the purges reach the other sites like any.
+server of a container's first replica that is there looks at it, every
+``compare_interval``; the purges reach the other sites like any.
 """
 
 import time
@@ -79,7 +79,7 @@ class Lifecycle:
 
     def run_pass(self):
         """Look at all containers now."""
-        for database in self._node.databases.first_replicas():
+        for database in self._node.first_replicas():
             try:
                 self._look(database)
             except (RowsUnavailable, DataMissing) as err:

@@ -9,7 +9,7 @@ import secrets
 from configparser import Error, RawConfigParser
 from dataclasses import dataclass
 from functools import partial
-from typing import Tuple
+from typing import Dict, Tuple
 from urllib.parse import urlsplit
 
 from swift_lightsync.common.options import (
@@ -94,14 +94,12 @@ def _peer(name, options):
 def load(path, site):
     """Read a versioning-sites.conf.
 
-    :returns: the result of ``parse``; an empty dict if there is no such file
+    :returns: the result of ``parse``
     :raises ValueError: if the file cannot be read or has an error
     """
     try:
         with open(path, encoding='utf8') as file:
             text = file.read()
-    except FileNotFoundError:
-        return {}
     except (OSError, UnicodeDecodeError) as err:
         raise ValueError('%s cannot be read: %s' % (path, err)) from err
     return parse(text, site, path)
@@ -129,6 +127,13 @@ def parse(text, site, path):
             peers[name] = _peer(name, dict(parser.items(name)))
         except ValueError as err:
             raise ValueError('%s: [%s]: %s' % (path, name, err)) from err
+    owners: Dict[bytes, str] = {}
+    for name, peer in peers.items():
+        for key in peer.keys:
+            if owners.setdefault(key, name) != name:
+                raise ValueError('%s: [%s] and [%s] have the same key, each '
+                                 'pair of sites has to have its own' % (
+                                     path, owners[key], name))
     return peers
 
 
@@ -184,8 +189,11 @@ class SiteOptions:
 
         :returns: a dict, from names to ``Peer``
         :raises OptionError: if the file has an error or names a site that is
-            not in site_preference
+            not in site_preference; if it is missing where there are several
         """
+        if self.site_preference == (self.site,) and not os.path.lexists(
+                self.sites_conf):
+            return {}
         try:
             peers = load(self.sites_conf, self.site)
         except ValueError as err:

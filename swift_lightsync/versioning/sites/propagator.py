@@ -14,10 +14,11 @@ import time
 from functools import partial
 from signal import SIGTERM, signal
 from types import SimpleNamespace
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn
 from swift.common.daemon import Daemon, run_daemon
+from swift.common.http import HTTP_NOT_FOUND
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.ring import Ring
 from swift.common.ring.utils import is_local_device
@@ -30,6 +31,7 @@ from swift.common.utils import (
     whataremyips,
 )
 
+from swift_lightsync.versioning.core.verb import Request, encoded
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.compare_task import CompareTask
@@ -150,6 +152,34 @@ class VersionsPropagator(Daemon):
                 return ordinal, len(nodes)
         return None, len(nodes)
 
+    def first_replicas(self):
+        """Return the databases of hidden containers, none of shards, that are
+        the first replica which is there: no server before it has one.
+        """
+        gone: Set[int] = set()
+        return [each for each in self.databases.roots()
+                if self.is_first(each, gone)]
+
+    def is_first(self, database, gone):
+        """Check that no server before this one has a database.
+
+        :param gone: ids of devices that have not answered: each is waited for
+            once
+        """
+        ordinal, _ = database.place
+        place = database.broker.account, database.broker.container
+        part, nodes = self.ring.get_nodes(*place)
+        for node in nodes[:ordinal or 0]:
+            if node['id'] in gone:
+                continue
+            reply = self.replicas.request(node, part, place,
+                                          encoded(Request()))
+            if reply.good:
+                return False
+            if reply.status != HTTP_NOT_FOUND:
+                gone.add(node['id'])
+        return ordinal is not None
+
     def run_once(self, *args, **kwargs):
         """Do all work that is due, with the sites that answer."""
         self.databases.scan()
@@ -205,16 +235,16 @@ class VersionsPropagator(Daemon):
         lags = {runner.task: runner.lag() for runner in self.runners
                 if runner.task in self.peer_tasks}
 
-        def error(task):
+        def error(task, comparing):
             return task.error if lags[task].rows or \
-                task.backoff.failures else ''
+                task.backoff.failures else comparing.error
         return SyncState(
             self.sites.site, time.time(), sum(1 for _ in self.databases),
             self.upkeep['repair'].repaired, self.upkeep['purge'].removed,
             tuple(PeerLag(task.name, lags[task].rows, lags[task].oldest,
                           task.shipped, task.shipped_bytes,
                           task.backoff.failures, task.backoff.until,
-                          error(task), comparing.compared,
+                          error(task, comparing), comparing.compared,
                           comparing.differing, comparing.since)
                   for task, comparing in zip(self.peer_tasks,
                                              self.comparing)))

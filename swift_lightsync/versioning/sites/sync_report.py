@@ -20,6 +20,7 @@ from glob import glob
 from typing import Any, Optional
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
+from swift.common.utils import list_from_csv
 
 from swift_lightsync.common.address import place_name
 from swift_lightsync.common.command import (
@@ -50,10 +51,12 @@ class Found:
     :param directory: a recon_cache_path
     :param state: a ``SyncState``, or None
     :param problem: why there is none, or ''
+    :param sites: those that the conf names
     """
     directory: str
     state: Optional[SyncState]
     problem: str = ''
+    sites: tuple[str, ...] = ()
 
 
 def conf_paths(paths):
@@ -69,10 +72,10 @@ def directories(paths):
     """Find where propagators record their state.
 
     :param paths: of container-server confs, or directories of such
-    :returns: a list of recon_cache_paths, each once
+    :returns: a dict, from recon_cache_paths to the names of all sites
     :raises UsageError: if a conf cannot be used
     """
-    found = []
+    found = {}
     for path in conf_paths(paths):
         parser = ConfigParser(interpolation=None, strict=False)
         try:
@@ -83,22 +86,23 @@ def directories(paths):
                 path, getattr(err, 'strerror', None) or err))
         if not parser.has_section(SECTION):
             raise UsageError('%s: there is no section [%s]' % (path, SECTION))
-        found.append(parser.get(SECTION, 'recon_cache_path',
-                                fallback=DEFAULT_RECON_CACHE_PATH))
+        section = parser[SECTION]
+        found[section.get('recon_cache_path', DEFAULT_RECON_CACHE_PATH)] = \
+            list_from_csv(section.get('site_preference'))
     if not found:
         raise UsageError('%s: no container-server.conf there' %
                          ' '.join(paths))
-    return list(dict.fromkeys(found))
+    return found
 
 
-def look(directory):
+def look(directory, sites):
     """Read the record in a recon_cache_path, as a ``Found``."""
     try:
         state = read(directory)
     except (OSError, RecordError) as err:
         return Found(directory, None, str(err))
     return Found(directory, state, '' if state else
-                 'the propagator has never reported')
+                 'the propagator has never reported', tuple(sites))
 
 
 def complaints(found, now, max_seconds):
@@ -126,6 +130,9 @@ def complaints(found, now, max_seconds):
             if peer.failures:
                 texts.append('%s: site %s does not answer: %s' % (
                     each.directory, peer.site, peer.error))
+            elif peer.error and not peer.rows:
+                texts.append('%s: site %s was not compared again: %s' % (
+                    each.directory, peer.site, peer.error))
     return texts
 
 
@@ -152,6 +159,10 @@ def as_text(found, texts, now):
             lines.append('  site %s %s; shipped %s, %s' % (
                 peer.site, _lag(peer, now), _count(peer.shipped, 'change'),
                 _count(peer.shipped_bytes, 'byte')))
+        known = {each.state.site, *(peer.site for peer in each.state.peers)}
+        lines += ['  site %s has no section in versioning-sites.conf: it is '
+                  'sent nothing' % name for name in each.sites
+                  if name not in known]
     lines += ['! ' + text for text in texts]
     # A peer says what is in an error.
     return ''.join(printable(line) + '\n' for line in lines)
@@ -171,7 +182,8 @@ def _lag(peer, now):
         return 'differs in ' + _count(peer.differing, 'container')
     if peer.compared is None:
         return 'was sent all, but never compared'
-    return 'has all, compared %.1f s ago' % (now - peer.compared)
+    return '%s all, compared %.1f s ago' % (
+        'had' if peer.error else 'has', now - peer.compared)
 
 
 def default_confs():
@@ -212,7 +224,7 @@ def _parser():
 
 def _report(args):
     now = time.time()
-    found = [look(directory) for directory in directories(args.confs)]
+    found = [look(*each) for each in directories(args.confs).items()]
     texts = complaints(found, now, args.max_seconds)
     sys.stdout.write(as_json(found, texts) if args.json
                      else as_text(found, texts, now))

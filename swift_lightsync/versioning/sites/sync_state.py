@@ -37,7 +37,8 @@ class PeerLag(Record):
     :param shipped_bytes: ... and bytes of their data
     :param failures: how often in a row the site has not answered
     :param next_try: when it is asked again, Unix time
-    :param error: the last error, if it lacks rows or does not answer
+    :param error: the last error, if it lacks rows or does not answer; else
+        why it was not compared again, or empty
     :param compared: when the last comparison of everything began, Unix time;
         None: there was none
     :param differing: containers that differ, by the last comparisons

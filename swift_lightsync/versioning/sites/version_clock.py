@@ -4,8 +4,8 @@ with ids of the future, and makes them anew or purges them.
 
 Such a version stays the latest of its object, and other sites do not take it,
 until their clocks have come there. What it finds, it reads in the databases of
-this node. It changes only what the first replica of is on this node: so it can
-be run on each node with containers.
+this node. It changes only what the first replica that is there is on this node
+of: so it can be run on each node with containers.
 
 It finds life records of the future, too. These it cannot change: the newest
 record counts, and each change of the container at this site makes one that is
@@ -15,7 +15,7 @@ newer still. Other sites follow when their clocks have come there.
 import sys
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, List, Set, Union
 
 from swift.common.utils import (
     config_true_value,
@@ -117,9 +117,15 @@ def find(databases, seconds, now):
             ahead = Ahead(database, what, 0)
             ahead = replace(ahead, seconds=ahead.stamp.seconds - now)
             known = found.setdefault(ahead.identity, ahead)
-            if database.place[0] == 0 != known.database.place[0]:
+            if _ordinal(database) < _ordinal(known.database):
                 found[ahead.identity] = ahead
     return [found[key] for key in sorted(found)]
+
+
+def _ordinal(database):
+    """Return the place of a database; that of a hand-off is after all."""
+    ordinal, count = database.place
+    return count if ordinal is None else ordinal
 
 
 def restamp(strategy, source, ahead):
@@ -154,11 +160,12 @@ def purge(strategy, source, ahead):
 
 def _changed(node, some, change):
     """Change versions; return (``Ahead``, what became of it) of each."""
+    gone: Set[int] = set()
     for ahead in some:
         if ahead.entry is None:
             yield ahead, ''
             continue
-        if ahead.database.place[0] != 0:
+        if not node.is_first(ahead.database, gone):
             yield ahead, 'left to the node of the first replica'
             continue
         try:
@@ -240,7 +247,7 @@ def _run(args):
     except BROKER_ERRORS as err:
         raise UsageError(str(err)) from err
     sys.stdout.write(as_json(found) if args.json else as_text(found))
-    return 1 if any(not result or result.startswith('failed')
+    return 1 if any(not result or result.startswith(('failed', 'left'))
                     for _, result in found) else 0
 
 

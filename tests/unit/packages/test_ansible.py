@@ -11,37 +11,60 @@ from tempfile import TemporaryDirectory
 from tools import REPO
 
 PLAYBOOK = os.path.join(REPO, 'tools', 'packages', 'ansible', 'lightsync.yml')
-STOCK = '''\
+#: of the object-server, the replicator and the reconstructor
+CONF = '''\
 [app:object-server]
-use = egg:swift#object
+use = egg:swift%s#object
 [object-replicator]
-concurrency = 2
+%sconcurrency = 2
+[object-reconstructor]
+%sconcurrency = 2
+[object-auditor]
 '''
-OURS = '''\
-[app:object-server]
-use = egg:swift-lightsync#object
-[object-replicator]
-replicator_class = egg:swift-lightsync#lightsync
-concurrency = 2
-'''
+STOCK = CONF % ('', '', '')
+REPLICATOR = 'replicator_class = egg:swift-lightsync#lightsync\n'
+RECONSTRUCTOR = 'reconstructor_class = egg:swift-lightsync#lightsync-ec\n'
+REPLICATED = '[storage-policy:0]\nname = gold\n'
+CODED = REPLICATED + '[storage-policy:1]\npolicy_type = erasure_coding\n'
 
 
 @unittest.skipUnless(shutil.which('ansible-playbook'), 'needs ansible-core')
 class TestPlaybook(unittest.TestCase):
 
     def test_it_adds_lightsync_and_takes_it_away(self):
+        for policies, ours in (
+                (REPLICATED, CONF % ('-lightsync', REPLICATOR, '')),
+                (CODED, CONF % ('-lightsync', REPLICATOR, RECONSTRUCTOR))):
+            self.play(policies, STOCK, ('present', ours), ('present', ours),
+                      ('absent', STOCK), ('absent', STOCK))
+
+    def test_a_line_that_is_somewhere_in_its_section_is_left_there(self):
+        own = CONF % ('-lightsync', REPLICATOR, '') + \
+            'concurrency = 1\n'
+        own = own.replace('[object-auditor]', RECONSTRUCTOR +
+                          '[object-auditor]')
+        self.play(CODED, own, ('present', own))
+
+    def test_a_section_that_is_missing_is_not_made(self):
+        own = '[app:object-server]\nuse = egg:swift-lightsync#object\n'
+        self.play(CODED, own, ('present', own))
+
+    def play(self, policies, before, *steps):
+        """Play the book on confs; each step has a state and what comes of it.
+        """
         with TemporaryDirectory() as place:
             path = os.path.join(place, 'object-server.conf')
             with open(path, 'w') as conf:
-                conf.write(STOCK)
+                conf.write(before)
+            with open(os.path.join(place, 'swift.conf'), 'w') as conf:
+                conf.write(policies)
             hosts = os.path.join(place, 'hosts')
             with open(hosts, 'w') as text:
                 text.write('[swift_storage]\nlocalhost '
                            'ansible_connection=local '
                            'ansible_python_interpreter=%s\n'
                            % sys.executable)
-            for state, wanted in (('present', OURS), ('present', OURS),
-                                  ('absent', STOCK), ('absent', STOCK)):
+            for state, wanted in steps:
                 done = subprocess.run([
                     'ansible-playbook', '-i', hosts, PLAYBOOK, '-e',
                     '{"state": "%s", "swift_dir": "%s", "restart": false, '

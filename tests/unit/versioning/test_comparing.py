@@ -2,6 +2,7 @@
 """Sites compare what they have, and repair what differs."""
 
 import json
+import shutil
 import time
 from dataclasses import replace
 from unittest import mock
@@ -20,6 +21,8 @@ from swift_lightsync.versioning.core.comparing import (
 )
 from swift_lightsync.versioning.core.keys import hidden_container, versions_of
 from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.rows.replicas import Replicas
+from swift_lightsync.versioning.rows.replies import Reply
 from swift_lightsync.versioning.sites import compare_task
 from swift_lightsync.versioning.sites.compare_task import CompareTask
 from swift_lightsync.versioning.sites.sync_state import read
@@ -127,6 +130,35 @@ class TestComparing(SitesTestCase):
         self.assertEqual(0, self.compare(self.rome)['paris'])
         self.assert_same('o', 'p')
 
+    def test_the_next_replica_compares_where_the_first_is_lost(self):
+        self.rome.put('o', b'1')
+        self.settle()
+        self.forget(self.paris, 'o')
+        propagator = self.rome.propagator()
+        propagator.databases.scan()
+        first, = propagator.first_replicas()
+        shutil.rmtree(first.broker.db_dir)
+        self.assertEqual(1, self.compare(self.rome)['paris'])
+        self.assert_same('o')
+
+    def test_a_device_that_does_not_answer_is_waited_for_once(self):
+        for number in range(9):
+            self.rome.make_container('c%d' % number)
+        propagator = self.rome.propagator()
+        propagator.databases.scan()
+        count = len(propagator.first_replicas())
+        gone = []
+
+        def request(node, *what):
+            if node['device'] == 'sda':
+                gone.append(node)
+                return Reply(node, 507)
+            return Replicas.request(propagator.replicas, node, *what)
+        with mock.patch.object(propagator.replicas, 'request', request):
+            found = propagator.first_replicas()
+        self.assertEqual(1, len(gone))
+        self.assertGreater(len(found), count)
+
     def test_what_only_the_peer_has_is_shipped_by_the_peer(self):
         self.rome.put('o', b'1')
         self.settle()
@@ -198,12 +230,35 @@ class TestComparing(SitesTestCase):
         self.assertEqual([paris.compared, None], [
             peer.compared for peer in read(self.rome.root).peers])
 
+    def test_one_that_was_not_compared_again_is_told_of_and_asked_soon(self):
+        self.settle()
+        propagator = self.rome.propagator(compare_interval='1000',
+                                          max_retry_delay='10')
+        propagator.run_once()
+        paris, oslo = propagator.comparing
+        before = oslo.compared
+        self.oslo.go_away()
+        start = time.time()
+        oslo.run_pass()
+        self.assertLess(oslo._next - start, 500)
+        told = propagator.state().peers
+        self.assertEqual([0, 0], [peer.rows for peer in told])
+        self.assertEqual('', told[0].error)
+        self.assertIn('oslo', told[1].error)
+        self.assertEqual(before, told[1].compared)
+        self.oslo.listen()
+        oslo.run_pass()
+        self.assertGreater(oslo._next - start, 500)
+        self.assertEqual('', propagator.state().peers[1].error)
+        self.assertGreater(oslo.compared, before)
+
     def test_a_peer_that_cannot_tell_was_not_compared(self):
         self.settle()
         server = self.container_servers[int(self.paris.conf['bind_port'])]
         server.fail()
         paris, oslo = self.rome.propagate().comparing
         self.assertIsNone(paris.compared)
+        self.assertEqual(compare_task.UNREADABLE, paris.error)
         self.assertEqual(0, paris.differing)
         self.assertIsNotNone(oslo.compared)
 
@@ -268,7 +323,7 @@ class TestSince(SitesTestCase):
         self.time = time.time()
         self.task._now = lambda: self.time
         self.task._offer = mock.Mock()
-        self.database = self.task._databases.first_replicas()[0]
+        self.database = propagator.first_replicas()[0]
 
     def see(self, *buckets):
         self.task._see(self.database, frozenset(buckets), Stamp(1))
@@ -311,6 +366,7 @@ class TestSince(SitesTestCase):
         self.task._next = self.time + 10 ** 6
         with mock.patch.object(CompareTask, '_compare') as compare:
             self.task.run_due()
-        compare.assert_called_once_with([self.database])
+        compare.assert_called_once()
+        (database,), = compare.call_args.args
         self.assertEqual((ACCOUNT, CONTAINER), (
-            self.database.account, self.database.container))
+            database.account, database.container))

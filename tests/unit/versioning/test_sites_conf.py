@@ -11,7 +11,6 @@ from swift_lightsync.versioning.sites.options import (
     Peer,
     PropagatorOptions,
     SiteOptions,
-    load,
     parse,
 )
 
@@ -59,10 +58,16 @@ class TestSitesConf(unittest.TestCase):
             parse(GOOD.replace(KEY, 'hushhush'), 'rome', 'f')
         self.assertNotIn('hushhush', str(caught.exception))
 
-    def test_no_file_no_peers(self):
-        self.assertEqual({}, load('/nonexistent/sites.conf', 'rome'))
-        with self.assertRaises(ValueError):
-            load('/', 'rome')
+    def test_two_sites_do_not_have_the_same_key(self):
+        other = GOOD.replace('[paris]', '[oslo]').replace(KEY, 'o' * 32)
+        parse(GOOD + other, 'rome', 'f')
+        for line in ('key = %s' % KEY, 'key = %s\nold_key = %s' % (
+                'p' * 32, KEY)):
+            with self.assertRaises(ValueError) as caught:
+                parse(GOOD + other.replace('key = %s' % ('o' * 32), line),
+                      'rome', 'f')
+            self.assertIn('[paris] and [oslo]', str(caught.exception))
+            self.assertNotIn(KEY, str(caught.exception))
 
 
 class TestOptions(unittest.TestCase):
@@ -97,6 +102,16 @@ class TestOptions(unittest.TestCase):
             with self.assertRaises(OptionError) as caught:
                 SiteOptions.from_conf(conf).peers()
             self.assertIn('[paris]', str(caught.exception))
+
+    def test_only_a_site_that_is_alone_needs_no_file(self):
+        alone = {'site': 'rome', 'site_preference': 'rome',
+                 'sites_conf': '/nonexistent/sites.conf'}
+        self.assertEqual({}, SiteOptions.from_conf(alone).peers())
+        for wrong in ({**alone, 'site_preference': 'rome, paris'},
+                      {**alone, 'sites_conf': '/'}):
+            with self.assertRaises(OptionError) as caught:
+                SiteOptions.from_conf(wrong).peers()
+            self.assertIn(wrong['sites_conf'], str(caught.exception))
 
     def test_a_value_that_is_not_allowed_is_named(self):
         for name, value in (('interval', '0'), ('concurrency', '0'),

@@ -67,6 +67,16 @@ class TestReport(unittest.TestCase):
             status, json.loads(text)['well'],
             json.loads(text)['nodes'][0]['state']['site']))
 
+    def test_a_site_to_which_nothing_is_sent_is_told_of(self):
+        self.write(self.state)
+        with open(self.conf, 'a') as conf:
+            conf.write('site_preference = oslo, rome, paris\n')
+        status, text = self.report()
+        self.assertEqual(0, status)
+        self.assertRegex(text, 'site paris has all')
+        self.assertIn('site oslo has no section', text)
+        self.assertNotRegex(text, '(rome|paris) has no section')
+
     def test_a_site_that_lags_is_told_of_when_it_lags_too_long(self):
         self.write(replace(self.state, peers=(replace(
             self.peer, rows=3, oldest=self.now - 100),)))
@@ -95,6 +105,14 @@ class TestReport(unittest.TestCase):
             status, text = self.report()
             self.assertEqual(0, status)
             self.assertNotIn('has all', text)
+
+    def test_nobody_has_all_who_was_not_compared_again(self):
+        self.write(replace(self.state, peers=(
+            replace(self.peer, error='403: no peer'),)))
+        status, text = self.report()
+        self.assertEqual(1, status)
+        self.assertIn('paris was not compared again: 403: no peer', text)
+        self.assertIn('paris had all, compared', text)
 
     def test_containers_that_differ_for_too_long_are_told_of(self):
         self.write(replace(self.state, peers=(replace(

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 from unittest import mock
 
 from swift_lightsync.versioning.core.keys import hidden_container
@@ -148,6 +149,23 @@ class TestVersionClock(SitesTestCase):
         entry, = self.rome.strategy.history('o')
         self.assertTrue(entry.null)
         self.assertEqual({b'2'}, set(self.rome.bodies('o').values()))
+
+    def test_the_next_replica_is_taken_where_the_first_is_lost(self):
+        self.ahead(lambda: self.rome.put('o', b'2'))
+        propagator = self.rome.propagator()
+        propagator.databases.scan()
+        first, = propagator.first_replicas()
+        shutil.rmtree(first.broker.db_dir)
+        self.assertEqual(0, self.run_it('--restamp')[0])
+        self.assert_none_left()
+
+    def test_what_is_left_to_another_node_is_not_changed(self):
+        self.ahead(lambda: self.rome.put('o', b'2'))
+        with mock.patch.object(VersionsPropagator, 'is_first',
+                               return_value=False):
+            status, (found,) = self.run_it('--restamp')
+        self.assertEqual(1, status)
+        self.assertIn('left to', found['result'])
 
     def test_what_is_not_changed_is_told_of(self):
         self.ahead(lambda: self.rome.put('o', b'2'))

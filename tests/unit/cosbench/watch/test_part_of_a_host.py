@@ -6,6 +6,7 @@ import socket
 import unittest
 
 from cosbench.errors import ConfigError
+from cosbench.tasks import timeout
 from cosbench.watch import agent
 from cosbench.watch.agent import ControlGroup
 from cosbench.watch.core.node_figures import Look, point
@@ -80,7 +81,7 @@ class TestStatsd(unittest.IsolatedAsyncioTestCase):
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
                 client.sendto(STATSD[0], ('127.0.0.1', port))
             key = 'swift_requests_total', 'object-server', 'PUT'
-            async with asyncio.timeout(60):
+            async with timeout(60):
                 while samples(timings.families()).get(key) != 2:
                     await asyncio.sleep(.01)
 

@@ -20,6 +20,7 @@ from cosbench.adaptors.core.http_grammar import header_lines
 from cosbench.adaptors.core.http_response import Response
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.connection import Connection, clock
+from cosbench.tasks import timeout
 
 #: Seconds after which a connection that nobody uses is closed.
 IDLE = 30
@@ -136,12 +137,12 @@ class Client:
         loop = self._loop = asyncio.get_running_loop()
         name = self.url.host if self._context else None
         try:
-            async with asyncio.timeout(self.timeout or None):
+            async with timeout(self.timeout or None):
                 _, connection = await loop.create_connection(
                     lambda: Connection(loop, self._connections.discard),
                     self._server.host, self._server.port,
                     ssl=self._context, server_hostname=name)
-        except TimeoutError:
+        except (asyncio.TimeoutError, TimeoutError):
             raise self._failure(
                 'timeout', 'no connection in %g s' % self.timeout) from None
         except (ssl.SSLError, ssl.CertificateError) as err:
