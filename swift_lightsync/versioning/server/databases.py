@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from sqlite3 import Connection, DatabaseError
+from sqlite3 import Connection, Cursor, DatabaseError
 from typing import Any, Callable, List, Optional, Tuple
 from weakref import WeakValueDictionary
 
@@ -87,7 +87,9 @@ def _changes(connection: Connection) -> Tuple[int, int]:
     """Return what differs once anybody has changed a database: others, or
     this connection itself.
     """
-    version, = connection.execute('PRAGMA data_version').fetchone()
+    # Swift's cursor would wait for a lock, and costs as much again.
+    version, = connection.cursor(Cursor).execute(
+        'PRAGMA data_version').fetchone()
     return version, connection.total_changes
 
 
