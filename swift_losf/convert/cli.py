@@ -23,7 +23,8 @@ from swift_lightsync.common import command
 from swift_lightsync.common.command import Exit, UsageError
 from swift_lightsync.common.node_arguments import all_policies
 from swift_losf.convert.converter import Converter
-from swift_losf.convert.sides import Files, Volumes
+from swift_losf.convert.files import Files
+from swift_losf.convert.sides import Volumes
 from swift_losf.daemon import supervisor
 from swift_losf.daemon.manager import kv_policies
 from swift_losf.diskfile.store import Store

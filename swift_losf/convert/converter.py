@@ -20,8 +20,10 @@ from typing import Any, Callable, List, Optional
 from swift_losf.convert.sides import Damaged, Side, place
 from swift_losf.format.name_code import supersedes
 
-#: files that are copied at a time: they share flushes of the disk
+#: files that are read and written at a time
 WORKERS = 64
+#: files that are under way at a time: most wait for a flush that they share
+WAITING = 512
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Converter:
         self._bandwidth = bandwidth
         self._begun = time.monotonic()
         self._lock = threading.Lock()
+        self._workers = threading.Semaphore(WORKERS)
         self._paced = 0
         self._under_way: List[Any] = []
         self.tally = Tally()
@@ -76,14 +79,14 @@ class Converter:
 
     def _run(self, convert: Callable[..., None], partitions: List[int]
              ) -> None:
-        with ThreadPoolExecutor(WORKERS) as pool:
+        with ThreadPoolExecutor(WAITING) as pool:
             for partition in partitions:
                 wanted = self._source.hashes(partition)
                 there = self._target.hashes(partition)
                 for object_hash in sorted({*wanted, *there}):
                     convert(pool, partition, object_hash, set(wanted.get(
                         object_hash, ())), set(there.get(object_hash, ())))
-                self._join()
+            self._join()
 
     def _mirror(self, pool: ThreadPoolExecutor, partition: int,
                 object_hash: str, wanted: Any, there: Any) -> None:
@@ -115,17 +118,22 @@ class Converter:
             self._target.settle()
         done = [name for name in names
                 if name not in lacking or name in copied]
-        self._source.remove(where, done)
+        with self._workers:
+            self._source.remove(where, done)
         with self._lock:
             self.tally.removed += len(done)
 
     def _copy(self, partition: int, object_hash: str, name: str) -> bool:
         where = place(self._source.layout, partition, object_hash, name)
         try:
-            self._target.require_room()
-            with self._source.open(where) as source:
-                self._target.write(where, source)
-                size = source.size
+            with self._workers:
+                self._target.require_room()
+                with self._source.open(where) as source:
+                    size = source.size
+                    self._pace(size)
+                    enter = self._target.write(where, source)
+            if enter:
+                enter()
         except FileNotFoundError:
             # The daemons have removed it: the next run sees what came.
             return False
@@ -137,7 +145,6 @@ class Converter:
         with self._lock:
             self.tally.copied += 1
             self.tally.bytes += size
-        self._pace(size)
         return True
 
     def _pace(self, size: int) -> None:
@@ -152,7 +159,7 @@ class Converter:
 
     def _submit(self, pool: ThreadPoolExecutor, *work: Any) -> None:
         self._under_way.append(pool.submit(*work))
-        if len(self._under_way) >= 4 * WORKERS:
+        if len(self._under_way) >= 4 * WAITING:
             self._join()
 
     def _join(self) -> None:

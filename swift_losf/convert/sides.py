@@ -3,21 +3,17 @@
 
 Both list them by partition and hash, read, write and remove them. What is
 written is durable, and was read again and compared, before it is there under
-its name: so whatever has its name need not be copied again.
+its name: so whatever has its name need not be copied again. Volumes are here,
+files in files.py.
 """
 
 import errno
 import os
-import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from swift.common.utils import remove_directory, renamer
-from swift.obj import diskfile
-
-from swift_losf.convert.group_sync import GroupSync
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.diskfile.vfile_writer import BYTES_PER_SYNC
 from swift_losf.format.layout import ObjectPath
@@ -105,12 +101,15 @@ class Side:
         if any(map(is_given_up, self.layout.ballasts)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def write(self, where: ObjectPath, source: Source) -> None:
+    def write(self, where: ObjectPath, source: Source
+              ) -> Optional[Callable[[], None]]:
         """Write a file, and compare it with what it is copied from.
 
         Its content is durable before it has its name, which settle makes
         durable.
 
+        :returns: a function to be called next, which waits for that and gives
+            it its name, and does not read the source; None if it has it
         :raises NotCopied: if it cannot be read again as it was
         """
         raise NotImplementedError
@@ -132,89 +131,6 @@ def place(layout: Any, partition: int, object_hash: str,
     """Return the ObjectPath of a hash, or of a file of it."""
     return ObjectPath(layout.device_path, layout.policy_index, partition,
                       object_hash[-3:], object_hash, name or None)
-
-
-class Files(Side):
-    """Files and directories, as stock Swift keeps them."""
-
-    def __init__(self, layout: Any) -> None:
-        super().__init__(layout)
-        self._sync = GroupSync(layout.device_path)
-
-    def _directory(self, where: ObjectPath) -> str:
-        return os.path.join(self.layout.partition(where.partition),
-                            str(where.suffix), str(where.object_hash))
-
-    def hashes(self, partition: int) -> Dict[str, List[str]]:
-        found: Dict[str, List[str]] = {}
-        root = self.layout.partition(partition)
-        for suffix in _listed(root):
-            if not diskfile.valid_suffix(suffix):
-                continue
-            for object_hash in _listed(os.path.join(root, suffix)):
-                names = [name for name in _listed(os.path.join(
-                    root, suffix, object_hash)) if name.endswith(
-                        ('.data', '.meta', '.ts')) and name[0] != '.']
-                if names and len(object_hash) == 32:
-                    found[object_hash] = names
-        return found
-
-    @contextmanager
-    def open(self, where: ObjectPath) -> Iterator[Source]:
-        with open(os.path.join(self._directory(where), str(where.name)),
-                  'rb') as file:
-            yield _source(file.fileno())
-
-    def write(self, where: ObjectPath, source: Source) -> None:
-        directory = os.path.join(
-            self.layout.device_path, diskfile.get_tmp_dir(
-                self.layout.policy_index))
-        os.makedirs(directory, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
-            try:
-                for chunk in source.chunks():
-                    file.write(chunk)
-                file.flush()
-                diskfile.write_metadata(file.fileno(), source.metadata)
-                os.utime(file.fileno(), (source.written,) * 2)
-                self._sync.sync()
-                with open(file.name, 'rb') as again:
-                    source.require_same(_source(again.fileno()))
-                renamer(file.name, os.path.join(
-                    self._directory(where), str(where.name)), fsync=False)
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(file.name)
-                raise
-
-    def settle(self) -> None:
-        self._sync.sync()
-
-    def remove(self, where: ObjectPath, names: List[str]) -> None:
-        directory = self._directory(where)
-        for name in names:
-            with suppress(FileNotFoundError):
-                os.unlink(os.path.join(directory, name))
-        remove_directory(directory)
-        remove_directory(os.path.dirname(directory))
-
-
-def _listed(path: str) -> List[str]:
-    try:
-        return os.listdir(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _source(fd: int) -> Source:
-    stat = os.fstat(fd)
-    try:
-        metadata = diskfile.read_metadata(fd)
-    except (diskfile.DiskFileError, EOFError) as err:
-        raise Damaged('its metadata cannot be read: %s' % (
-            str(err) or type(err).__name__)) from err
-    return Source(lambda offset, length: os.pread(fd, length, offset),
-                  stat.st_size, metadata, stat.st_mtime)
 
 
 class Volumes(Side):
@@ -262,7 +178,8 @@ class Volumes(Side):
             yield Source(read, reader.size, dict(reader.metadata),
                          reader.written / 1e9)
 
-    def write(self, where: ObjectPath, source: Source) -> None:
+    def write(self, where: ObjectPath, source: Source
+              ) -> Optional[Callable[[], None]]:
         # In a thread of its own, which may block.
         writer = self._store.writer(
             os.path.splitext(str(where.name))[1], BYTES_PER_SYNC, _call)
@@ -281,6 +198,7 @@ class Volumes(Side):
             pending.done()
             raise
         self._store.register(where, where.name, pending)
+        return None
 
     def remove(self, where: ObjectPath, names: List[str]) -> None:
         end = time.monotonic() + PATIENCE

@@ -6,7 +6,6 @@ it has lived for longer than that. It gets SIGTERM when its parent dies, so
 that the next manager finds the index free.
 """
 
-import ctypes
 import enum
 import os
 import re
@@ -18,11 +17,10 @@ from typing import Any
 from swift.common.concurrency import spawn_n, subprocess
 
 from swift_lightsync.common.backoff import Backoff
+from swift_lightsync.common.parent import end_with_parent
 
-PR_SET_PDEATHSIG = 1
 _LINE = re.compile(r'\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (.*)')
 _LONGEST_LINE = 8192
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class State(enum.Enum):
@@ -41,13 +39,6 @@ class ServerKey:
 
     def __str__(self):
         return '%s.%d' % (self.device, self.policy_index)
-
-
-def _die_with(parent):
-    """Let the kernel end this child, before its exec, with its parent."""
-    if (_libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-            or os.getppid() != parent):
-        os._exit(1)
 
 
 class Supervised:
@@ -115,7 +106,8 @@ class Supervised:
             self._process = subprocess.Popen(
                 self.argv, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                cwd='/', preexec_fn=lambda: _die_with(parent))
+                cwd='/', preexec_fn=lambda: end_with_parent(
+                    parent, signal.SIGTERM))
         except OSError as err:
             self._logger.error('index server %s: cannot start: %s',
                                self.name, err)

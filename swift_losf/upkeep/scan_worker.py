@@ -7,21 +7,18 @@ Each line of standard input is a task, a JSON object; each line of standard
 output says which files have the records of one. It ends with its input.
 """
 
-import ctypes
 import json
 import os
-import signal
 import sys
 from typing import List
 
+from swift_lightsync.common.parent import end_with_parent
 from swift_losf.format.header import FormatError
 from swift_losf.format.keys import PLACE
 from swift_losf.index.known import is_in
 from swift_losf.upkeep.sorted_runs import MOST, entry_of, write_run
 from swift_losf.upkeep.volume_scan import PieceScan
 from swift_losf.volumes.volume import read_header
-
-_PR_SET_PDEATHSIG = 1
 
 
 def scan_piece(directory, path, number, start, end, part_power,
@@ -75,7 +72,7 @@ def scan_piece(directory, path, number, start, end, part_power,
 
 def main():
     """Work off the tasks, until there are no more."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     directory, = sys.argv[1:]
     for line in sys.stdin:
         print(json.dumps(scan_piece(directory, **json.loads(line))),

@@ -21,6 +21,9 @@ def main(prog, campaigns, rounds):
                         help='of so many steps, one is tried')
     parser.add_argument('--objects', type=int, default=2000,
                         help='that are converted')
+    parser.add_argument('--sources', nargs='+', choices=('files', 'volumes'),
+                        default=('files', 'volumes'),
+                        help='what is converted, one after the other')
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='crash-') as root:
         print('%s: %s, and all holds' % (

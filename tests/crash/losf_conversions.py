@@ -6,7 +6,6 @@ All that was there stays as it was, and what clients were told is stored too.
 """
 
 import errno
-import hashlib
 import itertools
 import logging
 import os
@@ -16,26 +15,23 @@ import threading
 import time
 from dataclasses import dataclass
 
-from swift.common.utils import Timestamp
 from swift.obj import diskfile
 
 from swift_losf.convert.converter import Converter
+from swift_losf.convert.files import Files
 from swift_losf.convert.group_sync import syncfs
-from swift_losf.convert.sides import Files, Volumes, place
+from swift_losf.convert.sides import Volumes
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.diskfile.store import Store
 from swift_losf.options import LosfOptions
 from swift_losf.volumes.ballast import is_given_up
 from tests import waiting
-from tests.crash.losf_objects import MIB, PARTITIONS
+from tests.crash.losf_many import read_files, write_many
+from tests.crash.losf_objects import MIB
 from tests.crash.losf_power import Disk
 from tests.crash.losf_traffic import many_changes
 from tests.crash.losf_world import PATIENCE, Child
 
-#: of the many objects; clients change others, in the first ones
-BULK_PARTITIONS = 256
-#: bytes of most objects, below which they are; each 1,000th is LONG
-SHORT, LONG = 8192, 2 * MIB
 #: bytes of a disk for each object: there are two copies of it for a while
 ROOM, SPARE = 24 * 1024, 512 * MIB
 #: seconds that one conversion of all may take
@@ -58,77 +54,17 @@ class Done:
             self.bytes / self.seconds / 1e6)
 
 
-def digest(data, metadata):
-    """Return what differs if a file differs."""
-    return hashlib.sha256(repr(sorted(metadata.items())).encode(
-        errors='surrogateescape') + data).digest()
-
-
-def write_files(layout, count, chance):
-    """Write objects of all kinds, as stock Swift has them.
-
-    :returns: (hash, name of a file) -> digest
-    """
-    written = {}
-
-    def write(directory, extension, stamp, data, **metadata):
-        metadata['X-Timestamp'] = stamp.internal
-        name = stamp.internal + extension
-        with open(os.path.join(directory, name), 'wb') as file:
-            file.write(data)
-            file.flush()
-            diskfile.write_metadata(file.fileno(), metadata)
-        os.utime(file.name, (float(stamp),) * 2)
-        written[os.path.basename(directory), name] = digest(data, metadata)
-
-    for number in range(count):
-        object_hash = hashlib.md5(b'%d' % number).hexdigest()  # nosec: B324
-        directory = os.path.join(layout.partition(
-            PARTITIONS + number % BULK_PARTITIONS), object_hash[-3:],
-            object_hash)
-        os.makedirs(directory)
-        stamp, name = Timestamp(1.5e9 + number), '/a/c/n\u00e4me %d' % number
-        if number % 10 == 0:
-            write(directory, '.ts', Timestamp(time.time()), b'', name=name)
-            continue
-        data = chance.randbytes(
-            chance.randrange(SHORT) if number % 1000 - 1 else LONG)
-        write(directory, '.data', stamp, data, **{
-            'name': name, 'Content-Length': str(len(data)),
-            'Content-Type': 'text/plain', 'X-Object-Meta-Owner': 'J\u00fcrg'})
-        if number % 10 == 1:
-            write(directory, '.meta', Timestamp(float(stamp) + 5), b'',
-                  name=name, **{'X-Object-Meta-Color': 'r\u00f6t'})
-    return written
-
-
-def read_files(side):
-    """Return what a side has of the many objects, as write_files."""
-    found = {}
-    for partition in side.partitions():
-        if partition < PARTITIONS:
-            continue
-        for object_hash, names in side.hashes(partition).items():
-            for name in names:
-                with side.open(place(side.layout, partition, object_hash,
-                                     name)) as source:
-                    found[object_hash, name] = digest(b''.join(
-                        source.chunks()), source.metadata)
-    return found
-
-
 class Conversion:
     """One way of a conversion.
 
     :param world: a World whose server runs
-    :param written: of write_files
     :param source: 'files' or 'volumes'
     :param args: of the command line
     """
 
-    def __init__(self, world, written, source, args):
+    def __init__(self, world, source, args):
         self.world = world
-        self.written = written
+        self.written = {}
         self.source = source
         self.target, = set(MANAGERS) - {source}
         self.rounds = args.rounds
@@ -136,8 +72,20 @@ class Conversion:
         self.chance = random.Random(args.seed)
         self.done = {'copy': Done(), 'finish': Done()}
 
-    def run(self):
-        """:returns: what it has done, as text"""
+    def write(self, *args):
+        """Write many files where they are converted from, as write_many."""
+        child = Child(lambda send: send(write_many(
+            self.side(self.source), *args)))
+        written, = child.messages(LONG_PATIENCE)
+        assert child.wait() == 0
+        return written
+
+    def run(self, written):
+        """
+        :param written: of write_many: what there is
+        :returns: what it has done, as text
+        """
+        self.written = written
         self.world.manager = MANAGERS[self.source]
         self.fill_up()
         self.interrupt('copy')
@@ -257,17 +205,17 @@ class Conversion:
 
 
 def conversions(world, args):
-    """Convert a device into volumes and back, amid trouble."""
+    """Convert a device, by default into volumes and back, amid trouble."""
     with Disk.at(world.layout.device_path, world.root,
                  args.objects * ROOM + SPARE):
         world.volume_size = 64 * MIB
-        world.manager = MANAGERS['files']
-        written = write_files(world.layout, args.objects,
-                              random.Random(args.seed))
         world.start_server()
         try:
-            for source in ('files', 'volumes'):
-                print(Conversion(world, written, source, args).run())
+            ways = [Conversion(world, source, args)
+                    for source in args.sources]
+            written = ways[0].write(args.objects, args.seed, time.time())
+            for way in ways:
+                print(way.run(written), flush=True)
         finally:
             world.stop_server(signal.SIGKILL)
     return len(written)

@@ -29,6 +29,7 @@ from swift.common.utils import (
 )
 from swift.obj.diskfile import DiskFileRouter
 
+from swift_lightsync.common.parent import end_with_parent
 from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.proar.converger.converger_options import (
     ConvergerOptions,
@@ -37,10 +38,7 @@ from swift_lightsync.proar.converger.followed_device import (
     FollowedDevice,
 )
 from swift_lightsync.proar.converger.log_watch import LogWatch
-from swift_lightsync.proar.converger.one_process import (
-    be_alone,
-    end_with_parent,
-)
+from swift_lightsync.proar.converger.one_process import be_alone
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
 from swift_lightsync.proar.converger.pusher import PushOptions
 from swift_lightsync.proar.lag import FILE, forget, recorded

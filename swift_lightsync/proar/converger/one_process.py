@@ -1,25 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a process of a daemon runs, and beside whom."""
+"""Lets one process of a daemon run at a time."""
 
-import ctypes
 import errno
 import os
-import signal
 import socket
 import sys
 from hashlib import sha256
-
-PR_SET_PDEATHSIG = 1
-
-
-def end_with_parent():
-    """Have the kernel kill this process when its parent ends, however."""
-    parent = os.getppid()
-    if ctypes.CDLL(None, use_errno=True).prctl(
-            PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), 'prctl')
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def be_alone(section, what):

@@ -20,9 +20,10 @@ from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import md5
 from swift.obj import diskfile
 
-from swift_losf.convert import cli
+from swift_losf.convert import cli, group_sync
 from swift_losf.convert.converter import Converter
-from swift_losf.convert.sides import Files, NotCopied, Volumes, place
+from swift_losf.convert.files import Files
+from swift_losf.convert.sides import NotCopied, Source, Volumes, place
 from swift_losf.diskfile.store import Store
 from swift_losf.format.keys import partition_of
 from tests.unit.losf.kv_world import (
@@ -31,15 +32,19 @@ from tests.unit.losf.kv_world import (
     KVTest,
     World,
     bytes_of,
+    wait_for,
 )
 
+#: partitions with a file each
+MANY = 20
 LENGTHS = (0, 1, 300, 65536, 262145, LONG)
 #: a process of its own that converts a device: its path
 CONVERT = """
 import logging, sys
 from swift_losf.convert import group_sync
 from swift_losf.convert.converter import Converter
-from swift_losf.convert.sides import Files, Volumes
+from swift_losf.convert.files import Files
+from swift_losf.convert.sides import Volumes
 from swift_losf.diskfile.store import Store
 from swift_losf.format.layout import Layout
 from swift_losf.options import LosfOptions
@@ -179,6 +184,26 @@ class TestCopy(ConvertTest):
             with self.assertRaises(NotCopied):
                 Converter(self.files_side, self.volumes).copy()
         self.assertEqual({}, self.files('o1'))
+
+    def test_files_of_many_partitions_are_made_durable_at_once(self):
+        layout, syncs = self.world.layout('d1'), []
+        for partition in range(MANY):
+            object_hash = '%032x' % partition
+            self.volumes.write(
+                place(layout, partition, object_hash, self.now().internal
+                      + '.data'),
+                Source(lambda *args: b'', 0, {'n': partition}, 1.5e9))
+
+        def sync(fd):
+            if not syncs:
+                wait_for(lambda: len(os.listdir(os.path.join(
+                    layout.device_path, 'tmp'))) == MANY, 'all are written')
+            syncs.append(fd)
+        with mock.patch.object(group_sync, 'syncfs', sync):
+            tally = Converter(self.volumes, self.files_side).copy()
+        self.assertEqual(MANY, tally.copied)
+        # One may have begun before the last was written; one is of names.
+        self.assertLessEqual(len(syncs), 3)
 
     def test_it_is_no_faster_than_it_may_be(self):
         self.put('o1', self.stock, 60000)

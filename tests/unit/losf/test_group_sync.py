@@ -6,8 +6,8 @@ import unittest
 from unittest import mock
 
 from swift_losf.convert import group_sync, sides
+from swift_losf.convert.files import Files
 from swift_losf.convert.group_sync import GroupSync
-from swift_losf.convert.sides import Files
 from tests import waiting
 
 
