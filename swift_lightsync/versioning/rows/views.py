@@ -11,6 +11,7 @@ say together (VERSIONING.md §4). This module only computes.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import (
     Dict,
     Iterable,
@@ -48,6 +49,8 @@ from swift_lightsync.versioning.core.verb import (
 
 #: Rows that one request gives to replicas that may lack them.
 BATCH = 100
+#: Many clients ask for one object.
+_entry_of = lru_cache(256)(entry_of)
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,12 @@ class View:
     @property
     def before(self) -> Optional[Entry]:
         """The newest version of the object before a write."""
-        return entry_of(self.before_row) if self.before_row else None
+        return _entry_of(self.before_row) if self.before_row else None
 
     @property
     def head(self) -> Optional[Entry]:
         """Its newest version now."""
-        return entry_of(self.head_row) if self.head_row else None
+        return _entry_of(self.head_row) if self.head_row else None
 
     @classmethod
     def of(cls, answer: Answer, page: Optional[Page]) -> 'View':
