@@ -18,57 +18,51 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog='simulate', description='Simulate object replication by stock '
         'Swift and by LightSync. "simulate figures" draws the figures of '
-        'the paper; see tools/simulation/README.md.')
+        'the paper; see tools/simulation/README.md.',
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     add = parser.add_argument
-    add('--nodes', type=int, default=5, help='5 to 10,000; default 5')
-    add('--disks', type=int, default=1, help='of each node; default 1')
-    add('--replicas', type=int, default=3, help='2 to 9; default 3')
-    add('--partitions', type=int, default=1024, help='default 1024')
-    add('--objects-per-partition', type=int, default=8, help='default 8')
-    add('--protocol', type=names(PROTOCOLS),
-        default=['stock', 'lightsync'], metavar='NAME,...',
-        help='of %s; default stock,lightsync' % ', '.join(PROTOCOLS))
-    add('--scenario', type=names(SCENARIOS), default=['stable'],
-        metavar='NAME,...',
-        help='of %s; default stable' % ', '.join(SCENARIOS))
+    add('--nodes', type=int, default=5, help='up to 10,000')
+    add('--disks', type=int, default=1, help='of each node')
+    add('--replicas', type=int, default=3, help='2 to 9')
+    add('--partitions', type=int, default=1024, help='of the ring')
+    add('--objects-per-partition', type=int, default=8, dest='objects',
+        help='each in a suffix of its own')
+    add('--protocol', type=names(PROTOCOLS), default='stock,lightsync',
+        metavar='NAME,...', help='of ' + ', '.join(PROTOCOLS))
+    add('--scenario', type=names(SCENARIOS), default='stable',
+        metavar='NAME,...', help='of ' + ', '.join(SCENARIOS))
     add('--rounds', action='store_true', help='print each round')
-    add('--most-rounds', type=int, default=12,
-        help='give up after so many; default 12')
+    add('--most-rounds', type=int, default=12, help='then give up')
     add('--fraction', type=number(0, 1, float), default=0.1,
-        help='of the objects that are written; default 0.1')
+        help='of the objects that are written')
     add('--copies', choices=list(COPIES), default='quorum',
-        help='replicas that a write reaches; default quorum')
+        help='replicas that a write reaches')
     add('--loss', type=float, default=0.0,
-        help='probability that a request or an answer is lost; default 0')
-    add('--latency', type=float, default=0.2, metavar='MS',
-        help='one way, milliseconds; default 0.2')
-    add('--regions', type=int, default=1, help='default 1')
+        help='probability that a request or an answer is lost')
+    add('--latency', type=float, default=0.2, metavar='MS', help='one way')
+    add('--regions', type=int, default=1, help='that nodes are in, in turn')
     add('--ring', choices=list(RINGS), default='dealt',
-        help="replicas placed by chance, or by Swift's ring builder; default "
-        'dealt')
+        help="replicas placed by chance, or by Swift's ring builder")
     add('--full-exchange', type=float, default=3600.0, metavar='SECONDS',
-        help='full_exchange_interval; default 3600; negative: never')
+        help='full_exchange_interval; negative: never')
     add('--costs', choices=list(COSTS), default='today',
-        help='whose hardware; default today')
-    add('--sample', type=int, default=8192,
-        help='partitions simulated one by one; each stands for an equal '
-        'share of all; default 8192')
-    add('--seed', type=int, help='default: one by chance, which is printed')
+        help='whose hardware')
+    add('--sample', type=int, default=8192, help='partitions simulated one '
+        'by one; each stands for an equal share of all')
+    add('--seed', type=int, help='None: one by chance, which is printed')
     add('--json', metavar='FILE', help='write all results to FILE')
     add('--plot', metavar='DIR', help='draw the rounds into DIR')
     return parser
 
 
 def _settings(args, protocol):
-    full_exchange = args.full_exchange if args.full_exchange >= 0 else None
-    return Settings(
-        nodes=args.nodes, disks=args.disks, replicas=args.replicas,
-        partitions=args.partitions,
-        objects=args.objects_per_partition, protocol=protocol,
-        loss=args.loss, latency=args.latency / 1000, seed=args.seed,
-        sample=args.sample, regions=args.regions,
-        full_exchange=full_exchange, costs=COSTS[args.costs],
-        ring=args.ring)
+    return Settings(**{
+        **{name: getattr(args, name) for name in (
+            'nodes', 'disks', 'replicas', 'partitions', 'objects', 'loss',
+            'seed', 'sample', 'regions', 'ring')},
+        'protocol': protocol, 'latency': args.latency / 1000,
+        'full_exchange': args.full_exchange if args.full_exchange >= 0
+        else None, 'costs': COSTS[args.costs]})
 
 
 def _simulate(args):
