@@ -4,6 +4,7 @@ of it, with rows that are kept in dicts, too.
 """
 
 import json
+import os
 from collections import defaultdict
 from unittest import mock
 
@@ -294,7 +295,8 @@ class Pipeline:
         case.addCleanup(patcher.stop)
         self.filter = middleware.Versioning(
             self.proxy, dict({'mode': mode, 'site': 'north',
-                              'site_preference': 'north, south'}, **conf),
+                              'site_preference': 'north, south',
+                              'sites_conf': os.devnull}, **conf),
             logger=self.logger, now=lambda: self.now)
 
     def __call__(self, method, path, headers=None, body='', query='',
