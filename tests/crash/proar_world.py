@@ -112,7 +112,8 @@ class Server:
             read = {number: log.new_entries(number)
                     for number in log.numbers()}
             number = min(log.read_numbers(), default=0)
-            if len(read) > 1 and number not in log.written():
+            if len(read) > 1 and number in read and \
+                    number not in log.written():
                 log.carry(number, [each for each in read[number]
                                    if each.state not in OVER])
         finally:
