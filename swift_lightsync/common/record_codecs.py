@@ -52,17 +52,19 @@ def codec(kind: Any) -> Codec:
     :returns: its codec
     :raises TypeError: if it is none that a record may have
     """
-    limits: tuple[Any, ...] = ()
+    return _limited(kind, ())
+
+
+def _limited(kind: Any, limits: tuple[Any, ...]) -> Codec:
     if get_origin(kind) is Annotated:
-        kind, *rest = get_args(kind)
-        limits = tuple(rest)
+        kind, *inner = get_args(kind)
+        limits = (*inner, *limits)
     if limits and isinstance(limits[0], Parsed):
         return _parsed(limits[0])
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType) and len(args) == 2 and \
             args[1] is type(None):
-        inner = codec(Annotated[(args[0], *limits)] if limits else args[0])
-        return Codec(*map(_unless_none, inner))
+        return Codec(*map(_unless_none, _limited(args[0], limits)))
     make = _MAKERS.get(origin or kind)
     if make is not None:
         return make(args, limits)

@@ -194,5 +194,5 @@ class Bench:
                                 self.client.directory, '%s-%s-to-%s-%d.html'
                                 % (case.replace(' ', ''), name, reference,
                                    run))).items():
-                        found[(*place, name, reference)] = spread
+                        found[place + (name, reference)] = spread
         return found

@@ -175,7 +175,7 @@ class Disk:
                 record.hash, record.time) == (hash_, newest[0]), (
                     'no record: %d of %d' % (newest[0], hash_))
             told = self.view.get(('m', hash_, *newest), self.view[
-                'o', hash_, *newest][2])
+                ('o', hash_, *newest)][2])
             assert told in (None, record.metadata), (
                 'metadata of another record: %d of %d' % (newest[0], hash_))
 

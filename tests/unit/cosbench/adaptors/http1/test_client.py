@@ -116,9 +116,14 @@ class TestReuse(LoopsCase):
         self.assertEqual(0, client.connections)
 
     async def test_requests_at_the_same_time_do_not(self):
-        met = asyncio.Barrier(5)
+        waiting = []
 
         async def respond(request):
+            met = asyncio.Event()
+            waiting.append(met)
+            if len(waiting) == 5:
+                while waiting:
+                    waiting.pop().set()
             await met.wait()
             return answer(200, request.target.encode())
         async with served(respond) as (server, client):
