@@ -182,7 +182,7 @@ class TestStanding(StandingTestCase):
         daemon = self.daemons[0]
         daemon.full_exchange_interval = 3600
         self.settle()
-        daemon.full_exchange_partitions_per_second = 0.001
+        daemon.full_exchange_partitions_per_second = 1e-4
         ages, listed = [], []
         relist = Fingerprints.relist
 
