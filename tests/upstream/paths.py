@@ -15,12 +15,13 @@ import io
 import os
 import shutil
 import sys
-import tempfile
 from typing import Protocol
 
 import xattr
 from swift.common import utils
 from swift.obj import diskfile
+
+from tests.upstream.content_file import ContentFile
 
 TESTS = 'test'  #: the package of Swift's tests
 TRIES = 1000  #: to remove a directory in which others make files
@@ -67,44 +68,8 @@ class Content(Protocol):
     def damage(self, path: str) -> None:
         """Spoil the metadata of a file, as a disk would."""
 
-
-class ContentFile(io.FileIO):
-    """A file of the content while a test has it open: an unnamed real one.
-
-    :param content: a Content
-    :param path: where it is in the content
-    :param mode: as for open(): r, w or r+, with or without b and t
-    """
-
-    def __init__(self, content, path, mode):
-        if set(mode) & set('ax'):
-            raise io.UnsupportedOperation('open(%r, %r): a test cannot '
-                                          'append here' % (path, mode))
-        number, real_path = tempfile.mkstemp()
-        os.unlink(real_path)
-        super().__init__(number, 'r+')
-        self.name = path
-        self._keep = content.write if set(mode) & set('w+') else None
-        if 'w' not in mode:
-            self.write(content.read(path))
-            self.seek(0)
-            metadata = content.getxattr(path)
-            if metadata:
-                diskfile.write_metadata(number, metadata)
-
-    def keep(self):
-        number, place = self.fileno(), self.tell()
-        self.seek(0)
-        self._keep(self.name, self.readall(), diskfile.read_metadata(number)
-                   if os.listxattr(number) else {})
-        self.seek(place)
-
-    def close(self):
-        try:
-            if not self.closed and self._keep:
-                self.keep()
-        finally:
-            super().close()
+    def appear(self, path: str) -> None:
+        """Wait until what was moved to a path is there, if it is a device."""
 
 
 class PathShim:
@@ -192,6 +157,10 @@ class PathShim:
                            self.content.getxattr(source))
         self.content.unlink(source)
 
+    def renamer(self, real, source, target, **kwargs):
+        real(source, target, **kwargs)
+        self.content.appear(target)
+
     def rmtree(self, real, path, *args, **kwargs):
         if self.content.exists(path):
             self._unlink_tree(path)
@@ -270,7 +239,7 @@ ROUTED = (
     (xattr, ('getxattr', 'setxattr')),
     (os.path, ('exists', 'isdir', 'isfile')),
     (builtins, ('open',)),
-    (utils, ('mkdirs',)),
+    (utils, ('mkdirs', 'renamer')),
     (diskfile, ('_read_file_metadata', 'read_metadata', 'write_metadata')),
 )
 
