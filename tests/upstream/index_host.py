@@ -8,7 +8,6 @@ with one that is empty, or says what is wrong, when the server is there. The
 servers of devices that are gone are killed, and all of them at the end.
 """
 
-import ctypes
 import json
 import logging
 import os
@@ -20,12 +19,12 @@ import time
 
 from eventlet import patcher
 
+from swift_lightsync.common.parent import end_with_parent
 from swift_losf.daemon.index_server import IndexServer, Options
 from swift_losf.format.layout import Layout
 from tests.upstream import source
 
 TIMEOUT = 300  # seconds that a server has to come up
-_PR_SET_PDEATHSIG = 1
 
 _native_threading = patcher.original('threading')
 
@@ -43,7 +42,7 @@ def _report(server, pipe):
 
 def _serve(layout, pipe):
     """Be a server for all the life of this process."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     server = IndexServer(layout, Options())
     threading.Thread(target=_report, args=(server, pipe),
                      daemon=True).start()

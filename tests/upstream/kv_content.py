@@ -13,10 +13,15 @@ from swift.obj.diskfile import valid_suffix
 
 from swift_losf.daemon.manager import kv_policies
 from swift_losf.diskfile.store import Store
+from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import HEADER_LENGTH, RecordHeader
 from swift_losf.format.layout import Layout, ObjectPath, policies_in
 from swift_losf.options import LosfOptions
 from tests.upstream.paths import real_listdir
+from tests.waiting import wait_for
+
+#: seconds for which an index server may take to start
+PATIENCE = 300
 
 _HASH = re.compile(r'[0-9a-f]{32}\Z')
 _QUARANTINED = re.compile(
@@ -240,6 +245,20 @@ class VolumeContent:
                 volume.fileno(), HEADER_LENGTH, location.offset))
         self._overwrite(store, location, 0, replace(
             header, written=int(seconds * 1e9)).pack())
+
+    def appear(self, path):
+        """Wait until what was moved to a path is there, if it is a device."""
+        for policy in filter(self.keeps, POLICIES):
+            layout = Layout(path, int(policy))
+            if os.path.isdir(layout.root):
+                wait_for(lambda: self._serves(layout), 'the index server of '
+                         '%s serves' % layout.root, PATIENCE)
+
+    def _serves(self, layout):
+        try:
+            return self._store(layout).index.statistics()
+        except (OSError, IndexUnavailable):
+            return False
 
     @staticmethod
     def _overwrite(store, location, at, data):

@@ -15,11 +15,12 @@ import io
 import os
 import shutil
 import sys
-import tempfile
 
 import xattr
 from swift.common import utils
 from swift.obj import diskfile
+
+from tests.upstream.content_file import ContentFile
 
 TESTS = 'test'  #: the package of Swift's tests
 TRIES = 1000  #: to remove a directory in which others make files
@@ -27,45 +28,6 @@ TRIES = 1000  #: to remove a directory in which others make files
 real_exists = os.path.exists
 real_isdir = os.path.isdir
 real_listdir = os.listdir
-
-
-class ContentFile(io.FileIO):
-    """A file of the content while a test has it open: an unnamed real one.
-
-    :param content: a VolumeContent
-    :param path: where it is in the content
-    :param mode: as for open(): r, w or r+, with or without b and t
-    """
-
-    def __init__(self, content, path, mode):
-        if set(mode) & set('ax'):
-            raise io.UnsupportedOperation('open(%r, %r): a test cannot '
-                                          'append here' % (path, mode))
-        number, real_path = tempfile.mkstemp()
-        os.unlink(real_path)
-        super().__init__(number, 'r+')
-        self.name = path
-        self._keep = content.write if set(mode) & set('w+') else None
-        if 'w' not in mode:
-            self.write(content.read(path))
-            self.seek(0)
-            metadata = content.getxattr(path)
-            if metadata:
-                diskfile.write_metadata(number, metadata)
-
-    def keep(self):
-        number, place = self.fileno(), self.tell()
-        self.seek(0)
-        self._keep(self.name, self.readall(), diskfile.read_metadata(number)
-                   if os.listxattr(number) else {})
-        self.seek(place)
-
-    def close(self):
-        try:
-            if not self.closed and self._keep:
-                self.keep()
-        finally:
-            super().close()
 
 
 class PathShim:
@@ -153,6 +115,10 @@ class PathShim:
                            self.content.getxattr(source))
         self.content.unlink(source)
 
+    def renamer(self, real, source, target, **kwargs):
+        real(source, target, **kwargs)
+        self.content.appear(target)
+
     def rmtree(self, real, path, *args, **kwargs):
         if self.content.exists(path):
             self._unlink_tree(path)
@@ -231,7 +197,7 @@ ROUTED = (
     (xattr, ('getxattr', 'setxattr')),
     (os.path, ('exists', 'isdir', 'isfile')),
     (builtins, ('open',)),
-    (utils, ('mkdirs',)),
+    (utils, ('mkdirs', 'renamer')),
     (diskfile, ('_read_file_metadata', 'read_metadata', 'write_metadata')),
 )
 

@@ -170,6 +170,13 @@ PROBES = {
         content='tests.upstream.kv_content:CONTENT',
         cluster=('--replicator', 'stock', '--policies',
                  'gold:3:kv,silver:3')),
+    'kv_ec': Subject(
+        rows=(Row('swift.obj.diskfile:ECDiskFileManager',
+                  'swift_losf.diskfile.fragments:KVECDiskFileManager'),),
+        suites=('reconstructor_rebuild', 'reconstructor_revert'),
+        content='tests.upstream.kv_content:CONTENT',
+        cluster=('--replicator', 'stock', '--policies',
+                 'gold:3,silver:3,ec42:4+2:kv')),
 }
 
 

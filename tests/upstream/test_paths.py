@@ -72,6 +72,9 @@ class DictContent:
     def damage(self, path):
         self.files[path] = self._file(path)[0], 'damaged'
 
+    def appear(self, path):
+        self.files[path] = b'', {}
+
 
 class TestPaths(unittest.TestCase):
     def setUp(self):
@@ -115,6 +118,14 @@ class TestPaths(unittest.TestCase):
 
     def assert_absent(self, by, expression):
         self.assertRaises(FileNotFoundError, by, expression)
+
+    def test_a_test_that_brings_a_device_back_waits_for_its_content(self):
+        device = self.root + '/sda'
+        rename = "utils.renamer(root + '/sda', root + '/sda')"
+        self.by_swift(rename)
+        self.assertNotIn(device, self.files)
+        self.by_test(rename)
+        self.assertIn(device, self.files)
 
     def test_a_test_lists_a_hash_directory(self):
         self.assert_by_test(['1.data', '2.meta'], 'os.listdir(datadir)')

@@ -68,12 +68,13 @@ def spec(root: str, replicator: str = 'lightsync',
     :param root: the directory of the cluster
     :param replicator: 'lightsync' or 'stock'
     :param policies: the replicated ones, of one device a node; one with
-        erasure coding follows them
+        erasure coding follows them, if none is there
     """
-    policies = [replace(each, part_power=PART_POWER, devices=1)
-                for each in policies]
-    policies.append(Policy('ec42', len(policies), 6, part_power=PART_POWER,
-                           parity=2))
+    policies = [replace(each, part_power=PART_POWER,
+                        devices=0 if each.parity else 1) for each in policies]
+    if not any(each.parity for each in policies):
+        policies.append(Policy('ec42', len(policies), 6,
+                               part_power=PART_POWER, parity=2))
     return ClusterSpec(
         root=root, nodes=4, devices=2, policies=tuple(policies),
         base_port=BASE_PORT, replication_ports=False, replicator=replicator,
