@@ -24,7 +24,8 @@ class TestRounds(unittest.TestCase):
         """:returns: (PUT, GET) round trips of a mode"""
         root = self.enterContext(TemporaryDirectory(prefix='ls-'))
         keeper = Keeper(Namespace(
-            delay=0.0, latest_hint_time=FilterOptions.latest_hint_time,
+            delay=0.0, rounds=CYCLES,
+            latest_hint_time=FilterOptions.latest_hint_time,
             latest_cache_time=FilterOptions.latest_cache_time), root,
             MODES[mode].site)
         self.addCleanup(keeper.cluster.destroy)
