@@ -339,7 +339,7 @@ class TestCommandLine(unittest.TestCase):
         self.assertIn('export ST_AUTH=http://127.0.0.1:',
                       self._saio('env').stdout)
         self.assertEqual(0, self._saio('down').returncode)
-        self.assertEqual(2, self._saio('status').returncode)
+        self.assertEqual(1, self._saio('status').returncode)
 
     def test_commands_on_no_cluster_say_how_to_make_one(self):
         for command in ('down', 'status', 'env', 'reset'):
