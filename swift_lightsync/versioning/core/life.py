@@ -8,6 +8,8 @@ sites like the versions there.
 2. A container that has a live version is not deleted by a record. If the site
    that deleted it has purged the version, the purge comes first; otherwise the
    version comes there, and the container is made again, with a newer record.
+3. What a record brings is done to Swift's container as of the record's stamp,
+   at all sites: a change that is newer stays, whichever comes first.
 """
 
 import re
@@ -49,6 +51,16 @@ class Life:
     exists: bool
     stamp: Stamp
     site: str
+
+    @property
+    def as_of(self) -> Headers:
+        """The header of a request that does what the record says."""
+        return as_of(self.stamp)
+
+
+def as_of(stamp: Stamp) -> Headers:
+    """Return the header that has Swift change a container as of a stamp."""
+    return (('X-Timestamp', str(stamp)),)
 
 
 def life_row(life: Life) -> Row:

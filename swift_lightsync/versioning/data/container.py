@@ -13,7 +13,11 @@ from swift.common.swob import (
 )
 from swift.common.utils import config_true_value, drain_and_close
 from swift.common.wsgi import make_pre_authed_request
-from swift.proxy.controllers.base import get_cache_key, get_container_info
+from swift.proxy.controllers.base import (
+    clear_info_cache,
+    get_cache_key,
+    get_container_info,
+)
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.versioning.core.keys import hidden_container
@@ -34,18 +38,21 @@ def sysmeta(name):
     return _SYSMETA + name
 
 
-def version_headers(enabled, mode='', hidden=''):
-    """Return the headers of a container that say what its versions are.
+def enabled_headers(enabled):
+    """Return the headers of a container that say whether versions are made.
+    """
+    return dict.fromkeys(map(sysmeta, (ENABLED, STOCK_ENABLED)),
+                         str(enabled))
 
-    :param mode: a text; empty: only whether versions are enabled
+
+def mode_headers(mode, hidden):
+    """Return the headers of a container that say where its versions are.
+
+    :param mode: a text
     :param hidden: the name of its hidden container
     """
-    found = dict.fromkeys(map(sysmeta, (ENABLED, STOCK_ENABLED)),
-                          str(enabled))
-    if mode:
-        found.update({sysmeta(MODE): mode, sysmeta(STOCK_CONTAINER):
-                      wsgi_quote(str_to_wsgi(hidden))})
-    return found
+    return {sysmeta(MODE): mode,
+            sysmeta(STOCK_CONTAINER): wsgi_quote(str_to_wsgi(hidden))}
 
 
 def path_of(account, *names):
@@ -207,6 +214,15 @@ class VersionedContainer:
         if stamp is not None:
             sent.headers['X-Timestamp'] = str(stamp)
         return sent
+
+    def change(self, req):
+        """Send a PUT, POST or DELETE of the user's container on; return the
+        answer. Swift has its metadata forgotten before the change only, so
+        whoever asks meanwhile would have the old ones remembered.
+        """
+        resp = req.get_response(self.app)
+        clear_info_cache(req.environ, self.account, self.name)
+        return resp
 
     def infocache(self, environ):
         """Return a cache that describes the hidden container like the user's,

@@ -21,13 +21,14 @@ from swift_lightsync.versioning.data.container import (
     MODE,
     STOCK_CONTAINER,
     authorize,
+    enabled_headers,
+    mode_headers,
     send_internal,
     sysmeta,
-    version_headers,
 )
 from swift_lightsync.versioning.proxy.container_deletion import (
     ContainerDeletion,
-    record_life,
+    next_life,
 )
 from swift_lightsync.versioning.proxy.container_listing import ContainerListing
 from swift_lightsync.versioning.rows.rows import ClockRefused, VerbMissing
@@ -58,7 +59,7 @@ class ContainerContext:
     :param options: ``FilterOptions``
     :param logger: of the filter
     :param recorded: whether the life record follows; not where it is another
-        site's that is being followed
+        site's that is being followed, which says whether versions are enabled
     """
 
     def __init__(self, versioned, options, logger, recorded=True):
@@ -102,23 +103,28 @@ class ContainerContext:
                 authorize(req, None)
                 made, policy = self._make_hidden(req)
                 strategy = self._enabled_strategy(req, made, policy)
-            self._store(req, wanted)
+            if wanted:
+                req.headers.update(mode_headers(self._mode.value,
+                                                self.versioned.hidden))
+            if self.recorded:
+                req.headers.update(enabled_headers(wanted))
         self._store_lifecycle(req, strategy)
-        if strategy and strategy.peers and self.recorded and \
-                _has_metadata(req):
-            self._check_clock(req, strategy, made)
-        resp = req.get_response(self.versioned.app)
+        is_recorded = strategy and strategy.peers and self.recorded
+        life = self._next_life(req, strategy, made) \
+            if is_recorded and _has_metadata(req) else None
+        resp = self.versioned.change(req)
         if is_success(resp.status_int):
-            if strategy and self.recorded and (
-                    resp.status_int == 201 or _has_metadata(req)):
-                record_life(strategy, True)
+            if is_recorded and (life or resp.status_int == 201):
+                strategy.set_life(life or next_life(strategy, True))
         elif made:
             self._delete_hidden(req)
         return resp
 
-    def _check_clock(self, req, strategy, made):
-        """Raise ClockRefused before Swift takes what could not be recorded,
-        and what nobody could change until the time that a wrong clock says.
+    def _next_life(self, req, strategy, made):
+        """Return the ``Life`` of a change; let Swift do it as of that.
+
+        :raises ClockRefused: before Swift takes what could not be recorded,
+            and what nobody could change until the time of a wrong clock
         """
         try:
             strategy.checked()
@@ -126,12 +132,9 @@ class ContainerContext:
             if made:
                 self._delete_hidden(req)
             raise
-
-    def _store(self, req, wanted):
-        """Let a request say what the container's versions are."""
-        req.headers.update(version_headers(
-            wanted, self._mode.value if wanted else '',
-            self.versioned.hidden))
+        life = next_life(strategy, True)
+        req.headers.update(life.as_of)
+        return life
 
     @property
     def _mode(self):

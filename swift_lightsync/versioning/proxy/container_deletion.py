@@ -21,13 +21,14 @@ from swift_lightsync.versioning.rows.rows import RowsUnavailable
 #: Null delete markers that are purged with their container, and one more.
 MOST_HIDDEN = 1000
 
-def record_life(strategy, exists):
-    """Write the life record of a container, for peers."""
-    if strategy.peers:
-        # It counts, even if another clock is ahead.
-        before = strategy.life()
-        strategy.set_life(Life(exists, strategy.tick(
-            before and before.stamp), strategy.site))
+
+def next_life(strategy, exists):
+    """Return the next life record of a container, which counts even if
+    another site's clock is ahead.
+    """
+    before = strategy.life()
+    return Life(exists, strategy.tick(before and before.stamp),
+                strategy.site)
 
 
 def _conflict(req):
@@ -83,10 +84,12 @@ class ContainerDeletion:
     def _delete_recorded(self, req, strategy):
         """Delete the user's container, and tell peers."""
         # A version that comes meanwhile revives it: the propagator does.
-        record_life(strategy, False)
-        resp = req.get_response(self.versioned.app)
+        life = next_life(strategy, False)
+        strategy.set_life(life)
+        req.headers.update(life.as_of)
+        resp = self.versioned.change(req)
         if not is_success(resp.status_int) and resp.status_int != 404:
-            record_life(strategy, True)
+            strategy.set_life(next_life(strategy, True))
         return resp
 
     def _delete_both(self, req):
@@ -100,7 +103,7 @@ class ContainerDeletion:
             self._send(req, 'PUT', self.versioned.hidden_path, self._policy())
             raise _conflict(req)
         gone = is_success(status) or status == 404
-        resp = req.get_response(self.versioned.app) if gone else \
+        resp = self.versioned.change(req) if gone else \
             HTTPInternalServerError('Error deleting versioned container',
                                     request=req)
         if not is_success(resp.status_int) and resp.status_int != 404:

@@ -3,15 +3,19 @@
 (VERSIONING.md §5): for strategies, and for data in the hidden container.
 """
 
-from swift.common.http import is_success
+from swift.common.http import HTTP_CONFLICT, is_success
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
 
+from swift_lightsync.versioning.core.life import as_of
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container import (
     MODE,
+    enabled_headers,
     internal,
     path_of,
+    send_internal,
 )
 from swift_lightsync.versioning.data.object_data import delete_data
 from swift_lightsync.versioning.proxy.container_context import (
@@ -57,7 +61,11 @@ class SiteContainer:
         sent = internal(self._env, method, self._versioned.path, headers)
         # Only owners are told of access lists.
         sent.environ['swift_owner'] = True
-        return self._answer(sent)
+        if method == 'HEAD':
+            return self._answer(sent)
+        resp = self._versioned.change(sent)
+        drain_and_close(resp)
+        return resp
 
     def put_data(self, entry, body, headers):
         """Store the data of a version, under its name.
@@ -116,18 +124,19 @@ class SiteRequests:
     def __init__(self, filter):
         self.filter = filter
 
-    def open(self, env, account, container, create=None):
+    def open(self, env, account, container, create=None, stamp=None):
         """Return a container.
 
         :param create: the name of a storage policy, to make it with that if
             it is missing, and to enable versions; empty: with the default
             one; None: not to make it
+        :param stamp: as of when it is made
         :returns: a ``SiteContainer``, or None if there is no hidden container
         :raises HTTPException: if versions cannot be enabled
         """
         versioned = self._versioned(env, account, container)
         if not versioned.mode and create is not None:
-            self._create(env, versioned, create)
+            self._create(env, versioned, create, stamp)
             versioned = self._versioned(env, account, container)
             if not versioned.mode:
                 raise HTTPConflict(
@@ -153,8 +162,9 @@ class SiteRequests:
         req = internal(env, 'HEAD', path_of(account, container))
         return self.filter.versioned(req.environ, account, container)
 
-    def _create(self, env, versioned, policy):
-        """Make the container, or enable its versions.
+    def _create(self, env, versioned, policy, stamp):
+        """Make the container, or give it versions. They are enabled as of the
+        first of all stamps: any life record says better.
 
         :raises HTTPException: if that is refused
         """
@@ -169,9 +179,18 @@ class SiteRequests:
                         'The storage policy %s of the container %s is not '
                         'known here' % (policy, versioned.name))
                 headers['X-Storage-Policy'] = policy
-        req = internal(env, method, versioned.path, headers)
-        resp = ContainerContext(versioned, self.filter.options,
-                                self.filter.logger, False).respond(req)
-        drain_and_close(resp)
+        for when in dict(as_of(stamp)), {}:
+            req = internal(env, method, versioned.path, {**headers, **when})
+            resp = ContainerContext(versioned, self.filter.options,
+                                    self.filter.logger, False).respond(req)
+            drain_and_close(resp)
+            if resp.status_int != HTTP_CONFLICT:
+                break
+            # Its deletion, which is newer, has no record.
+        if is_success(resp.status_int):
+            resp = send_internal(self.filter.app, req, 'POST',
+                                 versioned.path, {
+                                     **enabled_headers(True),
+                                     **dict(as_of(Stamp(1)))})
         if not is_success(resp.status_int):
             raise resp

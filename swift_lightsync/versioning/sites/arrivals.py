@@ -218,15 +218,17 @@ class Arrivals:
         if container and asked:
             mine = known(container.strategy, asked)
         # What is purged brings no container back.
-        live = any(not (entry.purged or _is_purged(
-            mine.get(identity(entry)))) for entry in entries)
+        live = [entry for entry in entries if not (
+            entry.purged or _is_purged(mine.get(identity(entry))))]
         if container is None or live and not container.exists and \
                 not _is_deleted(container.strategy.life()):
-            container = self._container(*place, create=policy)
+            # A deletion that knows them is newer than the first of them.
+            container = self._container(*place, create=policy, stamp=min(
+                entry.version.id for entry in live or entries))
         return container, mine
 
-    def _container(self, *place, create=None):
-        return self._infos.open(self._env, *place, create=create)
+    def _container(self, *place, **create):
+        return self._infos.open(self._env, *place, **create)
 
     def _follow(self, shipment):
         """Follow a life record; return its ``Result``."""

@@ -23,9 +23,8 @@ from swift_lightsync.versioning.core.life import (
     life_row,
     step,
 )
-from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
-from swift_lightsync.versioning.data.container import version_headers
+from swift_lightsync.versioning.data.container import enabled_headers
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
@@ -71,17 +70,13 @@ def apply_life(helper, env, account, container, message, policy):
     if what is Step.REFUSE:
         raise Refusal(HTTP_CONFLICT, 'the container has versions; their '
                           'purges are not here yet, or they not there')
-    if what is Step.DELETE and found.exists:
-        _change(found, 'DELETE')
+    if what is Step.DELETE and found.exists and not _deleted(found, life):
+        life = Life(True, found.strategy.tick(life.stamp),
+                    found.strategy.site)
     elif what is Step.UPDATE:
         if found is None or not found.exists:
-            found = helper.open(*path, create=policy)
-        before = found.headers()
-        headers = _post_headers(before, message)
-        # One that was just made often has all of them.
-        if any(before.get(name, '') != value
-               for name, value in headers.items()):
-            _change(found, 'POST', headers)
+            found = helper.open(*path, create=policy, stamp=life.stamp)
+        _change(found, 'POST', life, _post_headers(found.headers(), message))
     if what is not Step.NOTHING:
         # Last: what came to its middle only is repeated.
         found.strategy.set_life(life)
@@ -91,19 +86,30 @@ def _post_headers(before, message):
     headers = dict(changes(before, message.headers))
     # As the filter writes it, which clients see.
     enabled = headers.pop(ENABLED) == 'true'
-    return {**headers, **version_headers(enabled)}
+    return {**headers, **enabled_headers(enabled)}
 
 
-def _change(container, method, headers=()):
-    """Change or delete a container."""
-    status = container.change(method, dict(headers)).status_int
-    if method == 'DELETE' and status == HTTP_CONFLICT:
+def _deleted(container, life):
+    """Delete a container as of its record; return False if it was made again
+    since.
+    """
+    if _change(container, 'DELETE', life) != HTTP_CONFLICT:
+        return True
+    if int(container.headers().get('X-Container-Object-Count', 0)):
         # These become versions, which its deleter did not know of.
-        raise Refusal(status, 'the container has objects that are older '
-                          'than its versioning')
-    gone = method == 'DELETE' and status == HTTP_NOT_FOUND
-    if not 200 <= status < 300 and not gone:
+        raise Refusal(HTTP_CONFLICT, 'the container has objects that are '
+                          'older than its versioning')
+    return False
+
+
+def _change(container, method, life, headers=()):
+    """Change or delete a container as of a record; return the status."""
+    status = container.change(method, dict(headers, **dict(
+        life.as_of))).status_int
+    fine = (HTTP_CONFLICT, HTTP_NOT_FOUND) if method == 'DELETE' else ()
+    if not 200 <= status < 300 and status not in fine:
         raise Refusal(503, '%s of the container: %d' % (method, status))
+    return status
 
 
 class LifeTask(Upkeep):
@@ -150,7 +156,7 @@ class LifeTask(Upkeep):
         mode = self._mode_of(database)
         if mode == '' and self._node.strategy(database).life() == life:
             self._node.source.make_container(
-                database, database.mode or _MODE)
+                database, database.mode or _MODE, life)
         return mode is not None
 
     def _is_gone(self, database, life):
@@ -175,10 +181,11 @@ class LifeTask(Upkeep):
             # First: a container is never there against its record.
             # And no later than need be: a deletion that has not come here may
             # have known of all that is live here.
-            strategy.set_life(Life(
-                True, strategy.clock.tick(0, life.stamp), strategy.site))
+            life = Life(True, strategy.clock.tick(0, life.stamp),
+                        strategy.site)
+            strategy.set_life(life)
             self._node.source.make_container(
-                database, database.mode or _MODE)
+                database, database.mode or _MODE, life)
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True
@@ -210,7 +217,7 @@ class LifeTask(Upkeep):
                 not strategy.is_empty():
             return
         place = database.account, database.container
-        stamp = str(Stamp(life.stamp.ticks))
+        stamp = str(life.stamp)
         part, nodes = self._node.ring.get_nodes(*place)
         # A deletion that is refused clears the metadata all the same.
         if any([self._is_used(node, part, place, stamp)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from swift.common.concurrency import Timeout
-from swift.common.http import HTTP_NOT_FOUND
+from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient
 from swift.common.middleware.memcache import MemcacheMiddleware
 from swift.common.request_helpers import USE_REPLICATION_NETWORK_HEADER
@@ -37,8 +37,9 @@ from swift_lightsync.versioning.data.container import (
     ENABLED,
     MODE,
     VersionedContainer,
+    enabled_headers,
+    mode_headers,
     sysmeta,
-    version_headers,
 )
 from swift_lightsync.versioning.data.object_writes import ObjectWrites
 
@@ -166,16 +167,23 @@ class LocalData:
             headers.items(), config_true_value(
                 headers.get(sysmeta(ENABLED)))))
 
-    def make_container(self, database, mode):
+    def make_container(self, database, mode, life):
         """Make the user's container of a hidden one again, with versions.
 
         :param database: a ``Database`` of the hidden container
+        :param life: its ``Life``
         :raises DataMissing: if it could not be made
         """
         policy = POLICIES[database.policy]
-        response = self._ask('PUT', (database.account, database.container), {
-            'X-Storage-Policy': policy.name, **version_headers(
-                True, mode, database.hidden_container)})
+        headers = {'X-Storage-Policy': policy.name, **enabled_headers(True),
+                   **mode_headers(mode, database.hidden_container)}
+        for as_of in life.as_of, ():
+            response = self._ask(
+                'PUT', (database.account, database.container),
+                dict(headers, **dict(as_of)))
+            if response.status_int != HTTP_CONFLICT:
+                break
+            # Somebody has deleted it since, without a record.
         if not response.is_success:
             raise DataMissing('its container is not made: %s' %
                               response.status)

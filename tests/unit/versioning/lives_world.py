@@ -15,7 +15,7 @@ from swift.common.utils import Timestamp
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.signature import Claim
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.proxy.container_deletion import record_life
+from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.rows.rows import ClockRefused
 from swift_lightsync.versioning.sites.database import Database
 from swift_lightsync.versioning.sites.receiver import HEADER
@@ -229,10 +229,12 @@ class World:
 
     @staticmethod
     def delete_container(site):
-        record_life(site.strategy, False)
-        status = SiteContainer(site, CONTAINER).change('DELETE').status_int
+        life = next_life(site.strategy, False)
+        site.strategy.set_life(life)
+        status = SiteContainer(site, CONTAINER).change(
+            'DELETE', life.as_of).status_int
         if status != 204:
-            record_life(site.strategy, True)
+            site.strategy.set_life(next_life(site.strategy, True))
         return status == 204
 
     def late_put(self, site):
@@ -245,16 +247,18 @@ class World:
         if not site.has(CONTAINER):
             site.strategy.checked()
             self.gone = False
-            site.make_container()
-            record_life(site.strategy, True)
+            life = next_life(site.strategy, True)
+            site.make_container(made=life.as_of, enabled=life.as_of)
+            site.strategy.set_life(life)
 
     def change(self, site):
         if site.has(CONTAINER):
             site.strategy.checked()
             self.gone = False
-            SiteContainer(site, CONTAINER).change('POST', {
-                NOTE: self.body().decode()})
-            record_life(site.strategy, True)
+            life = next_life(site.strategy, True)
+            SiteContainer(site, CONTAINER).change('POST', dict(
+                life.as_of, **{NOTE: self.body().decode()}))
+            site.strategy.set_life(life)
 
     # What befalls sites
 

@@ -31,10 +31,14 @@ from swift.proxy.controllers.base import get_cache_key
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
-from swift_lightsync.versioning.data.container import version_headers
+from swift_lightsync.versioning.data.container import (
+    enabled_headers,
+    mode_headers,
+)
+from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.rows import replicas
 from swift_lightsync.versioning.rows.rows import Rows, RowsUnavailable
 from swift_lightsync.versioning.sites.propagator import VersionsPropagator
@@ -203,11 +207,11 @@ class Site:
             return self.receiver(req)(env, start_response)
         return HTTPNotFound(request=req)(env, start_response)
 
-    def open(self, env, account, container, create=None):
+    def open(self, env, account, container, create=None, stamp=None):
         cache = env.setdefault('swift.infocache', {})
         key = get_cache_key(account, container)
         if create is not None and not self.has(container):
-            self.make_container(container)
+            self.make_container(container, as_of(stamp), as_of(Stamp(1)))
             cache.pop(key, None)
         if key not in cache:
             cache[key] = {'exists': self.has(container)}
@@ -277,7 +281,7 @@ class Site:
         if obj is None:
             *_, answer = [self._ask(device, req.method, container, headers={
                 name: value for name, value in req.headers.items()
-                if name.startswith('X-Container-')})
+                if name.startswith(('X-Container-', 'X-Timestamp'))})
                 for device in self.devices]
             return answer(env, start_response)
         if req.method == 'GET':
@@ -301,12 +305,16 @@ class Site:
 
     # Containers, rows
 
-    def make_container(self, container=CONTAINER):
-        for name in (container, hidden_container(container)):
-            for device in self.devices:
-                response = self._ask(device, 'PUT', name, headers=(
-                    version_headers(True, self.mode)))
-                assert response.status_int in (201, 202), response.status
+    def make_container(self, container=CONTAINER, made=(), enabled=()):
+        """
+        :param made: the header that says when, as ``enabled``; now by default
+        """
+        hidden = hidden_container(container)
+        mode = mode_headers(self.mode, hidden)
+        self._ask_all('PUT', hidden, mode)
+        self._ask_all('PUT', container, {**mode, **dict(made)})
+        self._ask_all('POST', container, {
+            **enabled_headers(True), **dict(enabled)})
 
     def has(self, container):
         return self._ask(self.devices[0], 'HEAD', container).status_int == 204
@@ -314,19 +322,25 @@ class Site:
     # A client's requests to its container, as the filter does them
 
     def create(self, **headers):
-        self.make_container()
+        self._ask_all('PUT', hidden_container(CONTAINER))
+        life = next_life(self.strategy, True)
+        self.make_container(made=life.as_of, enabled=life.as_of)
         self.change('POST', **headers)
 
     def change(self, method, **headers):
         """Return the status of a request to the container."""
-        before = self.strategy.life()
-        status = SiteContainer(self, CONTAINER).change(method, {
-            name.replace('_', '-'): value
-            for name, value in headers.items()}).status_int
-        self.strategy.set_life(Life(
-            method != 'DELETE', self.strategy.tick(
-                before and before.stamp), self.name))
+        life, status = self.begin_change(method, **headers)
+        self.strategy.set_life(life)
         return status
+
+    def begin_change(self, method, **headers):
+        """Change the container; return the record of it, which is not
+        written yet, and the status.
+        """
+        life = next_life(self.strategy, method != 'DELETE')
+        return life, SiteContainer(self, CONTAINER).change(method, dict(
+            life.as_of, **{name.replace('_', '-'): value
+                           for name, value in headers.items()})).status_int
 
     def metadata(self, name):
         return SiteContainer(self, CONTAINER).headers().get(name)
@@ -340,6 +354,11 @@ class Site:
                 'X-Backend-Allow-Reserved-Names': 'true',
                 'X-Backend-Storage-Policy-Index': '0', **dict(headers)
             }).get_response(self.container_server)
+
+    def _ask_all(self, method, name, headers=()):
+        for device in self.devices:
+            response = self._ask(device, method, name, headers=headers)
+            assert response.is_success, response.status
 
     def brokers(self, container=CONTAINER):
         """Return the brokers of a container's databases."""

@@ -21,7 +21,10 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.data.container import version_headers
+from swift_lightsync.versioning.data.container import (
+    enabled_headers,
+    mode_headers,
+)
 from swift_lightsync.versioning.server.row_table import MODE, record_of
 from swift_lightsync.versioning.sites import database as database_module
 from swift_lightsync.versioning.sites import databases, directories
@@ -66,14 +69,18 @@ class TestDatabases(SwiftTestCase):
         return [(each.broker.container, each.hidden, each.container,
                  each.mode) for _, each in self.databases]
 
+    @staticmethod
+    def headers_of(enabled, mode):
+        return {**enabled_headers(enabled), **mode_headers(mode, 'hidden')}
+
     def enable(self, mode='read-repair'):
-        self.metadata = version_headers(True, mode)
+        self.metadata = self.headers_of(True, mode)
 
     def test_containers_with_versions_are_followed_suspended_ones_too(self):
         hidden = hidden_container('c')
-        self.make(ACCOUNT, 'c', **version_headers(True, 'read-repair'))
+        self.make(ACCOUNT, 'c', **self.headers_of(True, 'read-repair'))
         self.make(ACCOUNT, 'suspended',
-                  **version_headers(False, 'write-repair'))
+                  **self.headers_of(False, 'write-repair'))
         self.make(ACCOUNT, 'plain')
         self.make(ACCOUNT, hidden, **{MODE: 'read-repair'})
         self.assertCountEqual([

@@ -15,6 +15,7 @@ from swift_lightsync.versioning.core.life import (
     Life,
     LifeMessage,
     Step,
+    as_of,
     changes,
     common_headers,
     life_of,
@@ -23,13 +24,15 @@ from swift_lightsync.versioning.core.life import (
 )
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.proxy.container_deletion import record_life
+from swift_lightsync.versioning.data.container import enabled_headers
+from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.sites.life import apply_life
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.sites_world import (
     ACCOUNT,
     CONTAINER,
     DEVICES,
+    SiteContainer,
     SitesTestCase,
 )
 
@@ -114,6 +117,10 @@ class TestLife(SitesTestCase):
     def heal(self, *sites):
         for site in sites:
             site.listen()
+
+    def record_deletion(self):
+        """A proxy of rome's dies between the record and the deletion."""
+        self.rome.strategy.set_life(next_life(self.rome.strategy, False))
 
     def purge_all(self, site, *objects):
         for obj in objects:
@@ -264,11 +271,68 @@ class TestLife(SitesTestCase):
         for number, order in enumerate(orders):
             name, last = 'd%d' % number, max(
                 order, key=lambda each: each.stamp)
-            self.rome.make_container(name)
+            self.rome.make_container(name, as_of(Stamp(1)), as_of(Stamp(1)))
             for message in (*order, order[0]):
                 apply_life(self.rome, {}, ACCOUNT, name, message, '')
             self.assertEqual((last.exists, last.life), (
                 self.rome.has(name), self.rome.strategy_of(name).life()))
+            if last.exists:
+                self.assertEqual(
+                    dict(last.headers)['x-container-meta-number'],
+                    SiteContainer(self.rome, name).headers().get(
+                        'X-Container-Meta-Number'))
+
+    def test_an_older_change_that_comes_in_between_undoes_no_newer_one(self):
+        """Another site's arrives between a change and its record."""
+        self.rome.create(X_Container_Read='.r:*')
+        self.settle()
+        self.cut(self.rome)
+        self.paris.change('POST', X_Container_Read='.r:*',
+                          X_Container_Meta_A='paris')
+        for method in 'POST', 'DELETE':
+            life, _ = self.rome.begin_change(method, X_Container_Read='')
+            self.heal(self.rome)
+            self.settle()
+            self.rome.strategy.set_life(life)
+            self.settle()
+            self.assertEqual(1, len(set(self.records())))
+            if method == 'POST':
+                self.assertEqual([None] * 3, [
+                    site.metadata('X-Container-Read') for site in self.sites])
+        self.assertEqual([], self.exist())
+
+    def test_a_container_that_is_made_again_after_a_deletion_lives(self):
+        self.rome.create()
+        self.settle()
+        self.cut(self.rome)
+        self.paris.change('DELETE')
+        self.paris.propagate()
+        # A client's plain PUT, of which there is no record.
+        self.rome.make_container()
+        self.heal(self.rome)
+        self.settle()
+        self.settle()
+        self.assertEqual(3, len(self.exist()))
+        self.assertEqual(1, len(set(self.records())))
+
+    def test_what_a_version_has_made_its_record_suspends_and_deletes(self):
+        """The version comes before both records, which are older."""
+        self.rome.create()
+        suspended, _ = self.rome.begin_change('POST', **{
+            name.replace('-', '_'): value
+            for name, value in enabled_headers(False).items()})
+        deleted = next_life(self.rome.strategy, False)
+        for life, there in (suspended, True), (deleted, False):
+            name = 'd%s' % there
+            self.rome.open({}, ACCOUNT, name, create='', stamp=Stamp(
+                self.rome.strategy.life().stamp.ticks))
+            apply_life(self.rome, {}, ACCOUNT, name, LifeMessage.of(
+                life, ((ENABLED, 'false'),) if there else ()), '')
+            self.assertEqual(there, self.rome.has(name))
+            self.assertEqual(
+                'False' if there else None, SiteContainer(
+                    self.rome, name).headers().get(
+                        'X-Container-Sysmeta-Site-Versions-Enabled'))
 
     def test_a_deletion_of_what_never_was_here_makes_nothing(self):
         apply_life(self.rome, {}, ACCOUNT, CONTAINER, LifeMessage.of(
@@ -342,7 +406,7 @@ class TestLife(SitesTestCase):
     def test_a_deletion_whose_proxy_died_after_the_record_is_finished(self):
         self.rome.create()
         self.settle()
-        record_life(self.rome.strategy, False)
+        self.record_deletion()
         self.settle()
         self.assertEqual([], self.exist())
         self.assertEqual([False] * 3, [life.exists
@@ -351,7 +415,7 @@ class TestLife(SitesTestCase):
     def test_it_is_undone_if_the_container_was_made_again_since(self):
         self.rome.create(X_Container_Meta_A='b')
         self.settle()
-        record_life(self.rome.strategy, False)
+        self.record_deletion()
         self.rome.make_container()
         self.settle()
         self.settle()
@@ -362,7 +426,7 @@ class TestLife(SitesTestCase):
     def test_it_is_undone_if_the_container_has_objects_of_its_own(self):
         self.rome.create()
         self.settle()
-        record_life(self.rome.strategy, False)
+        self.record_deletion()
         self.rome.put_plain('old', b'old', time.time() - 100)
         self.settle()
         self.settle()
@@ -372,7 +436,7 @@ class TestLife(SitesTestCase):
     def test_it_waits_for_a_clock_that_is_ahead(self):
         self.rome.create()
         self.rome.skew = 50
-        record_life(self.rome.strategy, False)
+        self.record_deletion()
         self.rome.skew = 0
         self.rome.propagate()
         self.assertTrue(self.rome.has(CONTAINER))
