@@ -45,15 +45,7 @@ def replace_file(path: str, data: bytes, *, mode: int = 0o666,
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
                  mode)
     try:
-        try:
-            left = memoryview(data)
-            while left:
-                left = left[os.write(fd, left):]
-            if is_durable:
-                os.fsync(fd)
-            status = os.fstat(fd)
-        finally:
-            os.close(fd)
+        status = _fill(fd, data, is_durable)
         os.replace(fresh, path)
     except BaseException:
         # On a full disk it has room that others need.
@@ -63,6 +55,19 @@ def replace_file(path: str, data: bytes, *, mode: int = 0o666,
     if is_durable:
         sync_directory(os.path.dirname(path) or '.')
     return status
+
+
+def _fill(fd: int, data: bytes, is_durable: bool) -> os.stat_result:
+    """Write the content of a new file, close it, and return its status."""
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(fd, left):]
+        if is_durable:
+            os.fsync(fd)
+        return os.fstat(fd)
+    finally:
+        os.close(fd)
 
 
 def sync_directory(path: str) -> None:

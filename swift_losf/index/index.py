@@ -81,16 +81,12 @@ class Index:
         :returns: the files of the hash: a list of (name, Location), by name
         :raises Refused: if the record has been removed
         """
-        check_hash(partition, hash_)
-        asked, partition = partition, self.part_power.key_partition(
-            partition, hash_)
-        key = file_key(partition, hash_, name)
+        asked, partition = partition, self._key_partition(
+            partition, hash_, (name, *supersedes))
         check_location(name, location)
         check_range('watermark', watermark, VOLUME_HEADER_LENGTH,
                     MAX_NUMBER)
         check('supersedes', name, 'another file', name not in supersedes)
-        for each in supersedes:
-            file_key(partition, hash_, each)
         type_ = VolumeType.TOMBSTONES if is_tombstone(name) \
             else VolumeType.DATA
         with self.db.change() as change:
@@ -98,18 +94,42 @@ class Index:
             self.part_power.note_change(asked, hash_)
             change.raise_watermark(location.volume, type_, watermark)
             files = self.reader.files(partition, hash_)
-            if not self.reader.is_entered(partition, hash_, location,
-                                          files):
-                self._require_unremoved(name, location)
-                change.replace_file(files, key, name, location)
-            elif location == files.get(written_name(name)):
-                self._rename(change, partition, hash_, files,
-                             written_name(name), name)
+            self._enter(change, partition, hash_, files, name, location)
             _, must_sync = self._take_out(change, partition, hash_, files,
                                           set(files).intersection(supersedes))
         if must_sync:
             self.db.sync()
         return sorted(files.items())
+
+    def _key_partition(self, partition, hash_, names):
+        """Check a call's hash and names; return the partition of its keys."""
+        check_hash(partition, hash_)
+        partition = self.part_power.key_partition(partition, hash_)
+        for name in names:
+            file_key(partition, hash_, name)
+        return partition
+
+    def _require_volume(self, location):
+        if location.volume in self.db.retired:
+            raise Refused('volume %d is removed: nobody was writing to it'
+                          % location.volume)
+
+    def _enter(self, change, partition, hash_, files, name, location):
+        """Enter a file, or give its entry its name, if that is to do.
+
+        :param files: of the hash, which is brought up to date
+        """
+        if self.reader.is_entered(partition, hash_, location, files):
+            if location == files.get(written_name(name)):
+                self._rename(change, partition, hash_, files,
+                             written_name(name), name)
+            return
+        # What was written under another name had an entry under that.
+        if location.name_length != len(name) or self.reclaim.has(location):
+            raise Refused('volume %d, offset %d: this record has been removed'
+                          % location.spot)
+        change.replace_file(files, file_key(partition, hash_, name), name,
+                            location)
 
     def _take_out(self, change, partition, hash_, files, names):
         """Take files out, in a change, and have their space given back.
@@ -129,18 +149,6 @@ class Index:
             must_sync |= self.db.note_removal(hash_)
         return removed, must_sync
 
-    def _require_volume(self, location):
-        if location.volume in self.db.retired:
-            raise Refused('volume %d is removed: nobody was writing to it'
-                          % location.volume)
-
-    def _require_unremoved(self, name, location):
-        # What was written under another name had an entry under that.
-        if (location.name_length != len(name)
-                or self.reclaim.has(location)):
-            raise Refused('volume %d, offset %d: this record has been removed'
-                          % location.spot)
-
     def remove(self, partition, hash_, names=()):
         """Take files out, and have their space given back.
 
@@ -150,11 +158,8 @@ class Index:
         :param names: of the files; none: all of the hash
         :returns: (names that were there, how many files are left)
         """
-        check_hash(partition, hash_)
-        asked, partition = partition, self.part_power.key_partition(
-            partition, hash_)
-        for name in names:
-            file_key(partition, hash_, name)
+        asked, partition = partition, self._key_partition(
+            partition, hash_, names)
         self._sync_before(hash_, names)
         with self.db.change() as change:
             self.part_power.note_change(asked, hash_)
@@ -209,11 +214,8 @@ class Index:
         :returns: the files of the hash: a list of (name, Location), by name
         :raises NotFound: if there is no file of either name
         """
-        check_hash(partition, hash_)
-        asked, partition = partition, self.part_power.key_partition(
-            partition, hash_)
-        for name in (old, new):
-            file_key(partition, hash_, name)
+        asked, partition = partition, self._key_partition(
+            partition, hash_, (old, new))
         with self.db.change() as change:
             self.part_power.note_change(asked, hash_)
             files = self.reader.files(partition, hash_)

@@ -115,8 +115,7 @@ class IndexClient:
 
     def register(self, partition, object_hash, name, at, watermark,
                  supersedes=()):
-        """
-        Enter a file whose record is durable, and remove what gives way to it.
+        """Enter a file whose record is durable, and remove what gives way.
 
         :param partition: a number
         :param object_hash: 16 bytes
@@ -259,12 +258,11 @@ class IndexClient:
 
     def list_quarantine(self):
         """Return an iterator of (partition, hash, name, Location)."""
-        after, more = b'', True
-        while more:
+        after = None
+        while after != b'':
             files, after = self._file_page(
                 'ListQuarantine', index_pb2.PageRequest(after=after))
             yield from files
-            more = bool(after)
 
     def _file_page(self, name, request):
         page = self._call(name, request)

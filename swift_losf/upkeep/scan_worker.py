@@ -10,6 +10,7 @@ output says which files have the records of one. It ends with its input.
 import json
 import os
 import sys
+from itertools import islice
 from typing import List
 
 from swift_lightsync.common.parent import end_with_parent
@@ -38,36 +39,32 @@ def scan_piece(directory, path, number, start, end, part_power,
         of those that are incomplete)
     """
     runs: List[str] = []
-    entries: List[bytes] = []
     damaged: List[int] = []
     count = 0
     wanted = gaps and [tuple(map(bytes.fromhex, each)) for each in gaps]
-
-    def flush():
-        runs.append(os.path.join(directory, '%d-%d-%d.run' % (
-            number, start, len(runs))))
-        write_run(runs[-1], entries)
-        entries.clear()
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        for found in PieceScan(fd, read_header(fd), start, end,
-                               lambda offset, _: damaged.append(offset),
-                               check_data=not gaps):
-            try:
-                entry = entry_of(number, found, part_power, most_metadata)
-            except FormatError:
-                continue
-            if wanted and not is_in(wanted, entry[:PLACE]):
-                continue
-            entries.append(entry)
-            count += 1
-            if len(entries) == MOST:
-                flush()
-    finally:
-        os.close(fd)
-    if entries:
-        flush()
+    with open(path, 'rb', buffering=0) as volume:
+        entries = _entries(PieceScan(
+            volume.fileno(), read_header(volume.fileno()), start, end,
+            lambda offset, _: damaged.append(offset), check_data=not gaps),
+            number, part_power, most_metadata, wanted)
+        while batch := list(islice(entries, MOST)):
+            runs.append(os.path.join(directory, '%d-%d-%d.run' % (
+                number, start, len(runs))))
+            write_run(runs[-1], batch)
+            count += len(batch)
+            batch.clear()
     return runs, count, damaged
+
+
+def _entries(scan, number, part_power, most_metadata, wanted):
+    """Yield the entries of the records of a scan that are wanted."""
+    for found in scan:
+        try:
+            entry = entry_of(number, found, part_power, most_metadata)
+        except FormatError:
+            continue
+        if not wanted or is_in(wanted, entry[:PLACE]):
+            yield entry
 
 
 def main():

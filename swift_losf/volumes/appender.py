@@ -130,13 +130,8 @@ class _GroupCommit:
 class Appender:
     """Appends the records of one device, policy and type of volume.
 
-    A process that was forked has volumes of its own.
-
-    :param layout: a Layout
-    :param volume_type: a VolumeType
-    :param options: with max_volume_size, max_volume_count and
-        volume_idle_time
-    :param reserve_volume: a callable that gives the number of a new volume
+    A process that was forked has volumes of its own; the arguments are those
+    of a VolumePool.
     """
 
     def __init__(self, layout, volume_type, options, reserve_volume):

@@ -4,9 +4,9 @@
 import os
 import pickle  # nosec: B403
 import random
-import re
 import time
 import unittest
+from collections import Counter
 from glob import glob
 from itertools import combinations
 
@@ -19,6 +19,7 @@ from tests.functional.clusters import (
     play_round,
 )
 from tests.functional.objects import ClusterObjects
+from tools.demonstration.passes import read_log
 
 #: Timestamps of versions: old enough, and not old enough to be reclaimed.
 T = [int(time.time()) - 10000 + age for age in range(10)]
@@ -110,14 +111,10 @@ class Convergence(OnCluster):
 
 class Messages(OnCluster):
 
-    def logged(self, verb):
-        """:returns: how many requests the replication servers have logged"""
-        count = 0
-        for path in glob(os.path.join(self.cluster.layout.logs,
-                                      'replication-server.*')):
-            with open(path) as log:
-                count += len(re.findall('"%s ' % verb, log.read()))
-        return count
+    def logged(self):
+        """:returns: the requests that the replication servers have logged"""
+        return sum((read_log(path, 0)[0] for path in glob(os.path.join(
+            self.cluster.layout.logs, 'replication-server.*'))), Counter())
 
     def stable_round(self):
         """:returns: how many replicas of partitions there are, and the sync
@@ -131,10 +128,10 @@ class Messages(OnCluster):
                 objects.write(name, b'v1', T[1], objects.nodes(name)[1])
             replicas += sum(map(len, objects.replicas().values()))
         play_round(self.cluster)
-        before = self.logged('LIGHTSYNC'), self.logged('REPLICATE')
+        before = self.logged()
         play_round(self.cluster)
-        return (replicas, self.logged('LIGHTSYNC') - before[0],
-                self.logged('REPLICATE') - before[1])
+        sent = self.logged() - before
+        return replicas, sent['LIGHTSYNC'], sent['REPLICATE']
 
     def test_a_stable_round_is_one_message_a_pair_of_neighbours(self):
         _, messages, comparisons = self.stable_round()

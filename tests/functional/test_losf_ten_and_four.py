@@ -1,38 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy of ten data and four parity fragments in volumes: real servers."""
 
-from contextlib import ExitStack
-
 from swiftclient.exceptions import ClientException
 
-from tests.functional.clusters import R3, object_servers
-from tests.functional.test_losf_fragments import OPTIONS, FragmentsCase
-from tools.cluster import ClusterSpec, Policy
+from tests.functional.fragments_case import with_cluster
+from tests.functional.test_losf_fragments import VolumesCase
+from tools.cluster import Policy
 
-TEN = Policy('ten', 1, 14, part_power=3, parity=4, kv=True)
-_at_end = ExitStack()
-_cluster = None
-
-
-def setUpModule():
-    global _cluster
-    _cluster = _at_end.enter_context(object_servers(
-        nodes=2, devices=7, policies=(R3, TEN),
-        services=ClusterSpec.services, options=OPTIONS))
+setUpModule, tearDownModule = with_cluster(
+    Policy('ten', 1, 14, part_power=3, parity=4, kv=True), nodes=2, devices=7)
 
 
-def tearDownModule():
-    _at_end.close()
-
-
-class TestTenAndFour(FragmentsCase):
+class TestTenAndFour(VolumesCase):
     """An object has a fragment on each of fourteen devices."""
-
-    policy = TEN
-
-    @staticmethod
-    def running():
-        return _cluster
 
     def put_some(self):
         self.put(3, 40_000)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node that comes back pushes nothing obsolete, by real rsyncs."""
 
-import re
 import time
 import unittest
 
 from tests.functional.clusters import R3, object_servers, play_round
 from tests.functional.objects import ClusterObjects
+from tools.demonstration.passes import RSYNC_BYTES
 
 #: Timestamps of versions: old enough, and not old enough to be reclaimed.
 T = [int(time.time()) - 10000 + age for age in range(10)]
@@ -31,8 +31,8 @@ class TestRejoining(unittest.TestCase):
     def received(self, node):
         """:returns: how many bytes a node's rsyncd has received"""
         with open(self.cluster.layout.log('rsyncd.%d' % node)) as log:
-            return sum(int(count) for count in re.findall(
-                r'sent \d+ bytes +received (\d+) bytes', log.read()))
+            return sum(int(received) for _, received
+                       in RSYNC_BYTES.findall(log.read()))
 
     def write(self, kind, body, timestamp, lacking=()):
         """Write objects of a kind to all but some nodes."""

@@ -4,107 +4,40 @@
 import os
 import re
 import shutil
-import unittest
-from contextlib import ExitStack
 
-from swift.common.utils import hash_path
+from tests.functional.clusters import wait_for
+from tests.functional.fragments_case import (
+    OURS,
+    ROUNDS,
+    STOCK,
+    FragmentsCase,
+    with_cluster,
+)
+from tools.cluster import Policy
 
-from tests.functional.clusters import R3, object_servers, wait_for
-from tests.functional.test_losf_fragments import OPTIONS
-from tools.cluster import ClusterSpec, Policy
-
-EC = Policy('ec', 1, 6, part_power=4, parity=2)
-ROUNDS = 6
-OURS, STOCK = 'swift-object-lightreconstructor', 'swift-object-reconstructor'
+setUpModule, tearDownModule = with_cluster(
+    Policy('ec', 1, 6, part_power=4, parity=2), nodes=4, devices=2)
 TOLD = re.compile(r'and (\d+) messages: (\d+) of (\d+) partitions were equal')
-_at_end = ExitStack()
-_cluster = None
 
 
-def setUpModule():
-    global _cluster
-    _cluster = _at_end.enter_context(object_servers(
-        nodes=4, devices=2, policies=(R3, EC),
-        services=ClusterSpec.services, options=OPTIONS))
+class FilesCase(FragmentsCase):
+    """Fragments that are files, and what the reconstructors log."""
 
-
-def tearDownModule():
-    _at_end.close()
-
-
-class FragmentsCase(unittest.TestCase):
-    """A client of the proxy, its container, and where its fragments are."""
-
-    def setUp(self):
-        self.cluster = _cluster
-        self.ring = _cluster.ring(EC)
-        self.wait_until_served()
-        self.client = _cluster.client(retries=0)
-        self.container = self.id().rpartition('.')[2]
-        self.client.put_container(self.container, {
-            'X-Storage-Policy': EC.name})
-        self.account = self.client.url.rpartition('/')[2]
-        self.bodies = {}
+    daemon = OURS
 
     def wait_until_served(self):
         for node in self.cluster.spec.node_numbers():
             wait_for(lambda: self.cluster.pids(node, 'replication-server'),
                      'node %d serves' % node, 120)
 
-    def put(self, count=8):
-        for number in range(count):
-            name, body = 'o%d' % number, os.urandom(5000)
-            self.client.put_object(self.container, name, body)
-            self.bodies[name] = body
-
-    def place(self, name):
-        """Return the partition, the hash and the nodes of an object."""
-        path = self.account, self.container, name
-        return (*self.ring.get_nodes(*path), hash_path(*path))
-
-    def directory(self, device, name):
+    def directory(self, name, device):
         partition, _, object_hash = self.place(name)
-        return os.path.join(
-            self.cluster.device_paths()[device], 'objects-%d' % EC.index,
-            str(partition), object_hash[-3:], object_hash)
+        return os.path.join(self.objects.objects_path(device), str(partition),
+                            object_hash[-3:], object_hash)
 
-    def fragments(self, device, name):
-        path = self.directory(device, name)
-        return sorted(each.partition('#')[2] for each in os.listdir(path)
-                      ) if os.path.isdir(path) else []
-
-    def wrong(self):
-        """Return what is not one durable fragment of its own index."""
-        found = []
-        for name in self.bodies:
-            homes = {node['device']: node['index']
-                     for node in self.place(name)[1]}
-            for device in self.cluster.device_paths():
-                expected = ['%d#d.data' % homes[device]] \
-                    if device in homes else []
-                files = self.fragments(device, name)
-                if files != expected:
-                    found.append((name, device, files, expected))
-        return found
-
-    def reconstruct(self, nodes=None, daemon=OURS):
-        """Run a pass on each node, in turn; return what they logged."""
-        return [self.cluster.run_on(node, [
-            self.cluster.layout.launcher(daemon),
-            self.cluster.conf_path('object-server', node), '--once',
-            '--verbose']).stderr
-            for node in nodes or self.cluster.spec.node_numbers()]
-
-    def assert_put_right(self, **kwargs):
-        """The reconstructors put every fragment where it belongs."""
-        for _ in range(ROUNDS):
-            if not self.wrong():
-                break
-            self.reconstruct(**kwargs)
-        self.assertEqual([], self.wrong())
-        for name, body in self.bodies.items():
-            self.assertEqual(body, self.client.get_object(
-                self.container, name)[1], name)
+    def fragments(self, name, device):
+        path = self.directory(name, device)
+        return os.listdir(path) if os.path.isdir(path) else []
 
     def told(self, log):
         """Return messages, equal partitions, and all of them, of a pass."""
@@ -123,12 +56,11 @@ class FragmentsCase(unittest.TestCase):
             self.assertLessEqual(messages, 2 * self.cluster.spec.nodes)
 
 
-class TestRepair(FragmentsCase):
+class TestRepair(FilesCase):
 
     def test_a_stable_pass_costs_messages_to_nodes(self):
         self.put()
-        # A client is answered when a quorum of fragments is durable.
-        wait_for(lambda: not self.wrong(), 'all fragments are there', 900)
+        self.wait_for_all()
         self.assert_settled()
 
     def test_lost_fragments_and_suffixes_are_rebuilt(self):
@@ -137,7 +69,7 @@ class TestRepair(FragmentsCase):
         self.assert_settled()
         for number, name in enumerate(self.bodies):
             device = self.place(name)[1][number % 6]['device']
-            directory = self.directory(device, name)
+            directory = self.directory(name, device)
             suffix = os.path.dirname(directory)
             # An object, a suffix, a partition; what is lost by a disk is
             # seen when its suffix is hashed anew.
@@ -151,16 +83,12 @@ class TestRepair(FragmentsCase):
         self.assert_settled()
 
     def test_what_was_written_while_a_node_was_down_comes_home(self):
-        self.cluster.kill(3)
-        self.put()
-        self.cluster.start(3)
-        self.wait_until_served()
-        self.assertNotEqual([], self.wrong())
+        self.write_without_node_3()
         self.assert_put_right()
         self.assert_settled()
 
 
-class TestZMixed(FragmentsCase):
+class TestZMixed(FilesCase):
     """The last one: a node of stock Swift."""
 
     def test_a_stock_node_is_dealt_with_as_by_stock_swift(self):

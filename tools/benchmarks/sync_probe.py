@@ -16,7 +16,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any, Optional
@@ -65,6 +66,18 @@ def _go_ahead(seconds: int) -> None:
         time.time = lambda: clock() + seconds
 
 
+@contextmanager
+def _measured_pass(probe: Any) -> Iterator[None]:
+    """Tell a probe the Usage of the pass that is made meanwhile."""
+    forget_peak()
+    begin, cpu = time.perf_counter(), own_cpu_seconds()
+    try:
+        yield
+    finally:
+        probe.usage = Usage(time.perf_counter() - begin,
+                            own_cpu_seconds() - cpu, memory_mib('VmHWM'))
+
+
 def measured(base: Any, fd: int) -> Any:
     """Return a replicator's class with its passes measured."""
     class Probe(base):
@@ -95,21 +108,12 @@ def measured(base: Any, fd: int) -> Any:
             self.replicate()
 
         def replicate(self, *args: Any, **kwargs: Any) -> Any:
-            return self._measured(super().replicate, *args, **kwargs)
+            with _measured_pass(self):
+                return super().replicate(*args, **kwargs)
 
         def reconstruct(self, *args: Any, **kwargs: Any) -> Any:
-            return self._measured(super().reconstruct, *args, **kwargs)
-
-        def _measured(self, make_pass: Any, *args: Any,
-                      **kwargs: Any) -> Any:
-            forget_peak()
-            begin, cpu = time.perf_counter(), own_cpu_seconds()
-            try:
-                return make_pass(*args, **kwargs)
-            finally:
-                self.usage = Usage(time.perf_counter() - begin,
-                                   own_cpu_seconds() - cpu,
-                                   memory_mib('VmHWM'))
+            with _measured_pass(self):
+                return super().reconstruct(*args, **kwargs)
     return Probe
 
 

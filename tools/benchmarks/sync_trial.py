@@ -65,34 +65,33 @@ class Contestant:
             if follows:
                 counts = {side: stack.enter_context(syscalls(pids))
                           for side, pids in sides.items()}
-            ms = {side: cpu_ms(pids) for side, pids in sides.items()}
-            sent, cpu = self._bytes_sent(nodes), cpu_seconds(servers)
-            written = written_bytes(servers + self.probes.pids())
+            before = self._used(nodes, sides)
             usages = self.probes.run(self.timeout, follows, seconds)
-            written = written_bytes(servers + self.probes.pids()) - written
-            cpu = cpu_seconds(servers) - cpu
-            ms = {side: cpu_ms(pids) - ms[side]
-                  for side, pids in sides.items()}
-        sent = self._bytes_sent(nodes) - sent
+            used = {name: total - before[name]
+                    for name, total in self._used(nodes, sides).items()}
+        used['cpu_seconds'] += sum(usage.cpu_seconds for usage in usages)
+        used.update((side + '_syscalls', count() or 0)
+                    for side, count in counts.items())
         requests = sum(map(request_log.since, logs, begins), Counter())
         return {
             'pass_seconds': max(usage.seconds for usage in usages),
             'messages': sum(requests.values()) / len(nodes),
             'requests': {verb: count / len(nodes)
                          for verb, count in sorted(requests.items())},
-            'bytes_sent': sent / len(nodes),
-            'kib_written': written / len(nodes) / 1024,
-            'cpu_seconds': (cpu + sum(
-                usage.cpu_seconds for usage in usages)) / len(nodes),
-            **{side + '_cpu_ms': used / len(nodes)
-               for side, used in ms.items()},
-            **{side + '_syscalls': (count() or 0) / len(nodes)
-               for side, count in counts.items()},
+            **{name: total / len(nodes) for name, total in used.items()},
             'max_rss_mib': max(usage.max_rss_mib for usage in usages),
             'server_rss_mib': max(rss_mib([pid]) for pid in servers)}
 
-    def _bytes_sent(self, nodes: list[int]) -> int:
-        return sum(self.cluster.counters(node).tx_bytes for node in nodes)
+    def _used(self, nodes: list[int],
+              sides: dict[str, list[int]]) -> dict[str, float]:
+        """Return what nodes have used so far, under the figures' names."""
+        return {
+            'bytes_sent': sum(self.cluster.counters(node).tx_bytes
+                              for node in nodes),
+            'kib_written': sum(map(written_bytes, sides.values())) / 1024,
+            'cpu_seconds': cpu_seconds(sides['receiver']),
+            **{side + '_cpu_ms': cpu_ms(pids)
+               for side, pids in sides.items()}}
 
 
 class Trial:

@@ -58,13 +58,10 @@ class Answers:
         told = [states.get(device, DeviceState(Condition.READY, int(
             self.rounds.seconds_since_round(device))))
             for device in items.devices]
-        seconds += max(took.values(), default=0)
-        if states:
-            return sync_message.encode_reply(
-                Verdict.NOT_YET, (), told), seconds
-        return sync_message.encode_reply(
-            Verdict.COMPARED, differing_slices(items, message.roots, roots),
-            told), seconds
+        found = (Verdict.NOT_YET, ()) if states else (
+            Verdict.COMPARED, differing_slices(items, message.roots, roots))
+        return sync_message.encode_reply(*found, told), seconds + max(
+            took.values(), default=0)
 
     def _hear_of(self, sender):
         if self.failures.has_failed(sender):

@@ -40,27 +40,23 @@ def answer(ask, policy, ring, manager, logger, recon_cache_path, standings):
     """
     version = version_of(ring, policy)
     peers, older, unsure = {}, {}, []
-    for number, name in ask.peers.items():
-        path = _path(ring, number, name, manager)
-        if path is None:
-            continue
+    for number, path in _usable(ask.peers, ring, manager):
         try:
-            if ask.ring == version:
-                found = Memory(path, policy, recon_cache_path).older(
-                    ask.askers, ask.logs)
-                if found:
-                    older[number] = found
-                told = _of_device(ask, policy, ring, path)
-                # In this order: what is lost, or cut off the log, meanwhile is
-                # noticed.
-                if not has_all(manager, path, policy, ring,
-                               standings(path, policy).read()):
-                    unsure.append(number)
-                if tells_all(path, partial(has_replicated,
-                                           recon_cache_path)):
-                    peers[number] = told
-            else:
+            if ask.ring != version:
                 Uses(path, policy).mark_all(0)
+                continue
+            found = Memory(path, policy, recon_cache_path).older(
+                ask.askers, ask.logs)
+            if found:
+                older[number] = found
+            told = _of_device(ask, policy, ring, path)
+            # In this order: what is lost, or cut off the log, meanwhile is
+            # noticed.
+            if not has_all(manager, path, policy, ring,
+                           standings(path, policy).read()):
+                unsure.append(number)
+            if tells_all(path, partial(has_replicated, recon_cache_path)):
+                peers[number] = told
         except (OSError, FormatError) as err:
             logger.warning_of(path, 'Unable to tell what %s holds: %s', path,
                               err)
@@ -70,12 +66,14 @@ def answer(ask, policy, ring, manager, logger, recon_cache_path, standings):
                   tuple(unsure))
 
 
-def _path(ring, number, name, manager):
-    """Return the path of a device, if it can be used."""
-    device = ring.devs[number] if number < len(ring.devs) else None
-    if not device or device['device'] != name:
-        return None
-    return manager.get_dev_path(name)
+def _usable(peers, ring, manager):
+    """Yield the number and the path of each device that can be used."""
+    for number, name in peers.items():
+        device = ring.devs[number] if number < len(ring.devs) else None
+        if device and device['device'] == name:
+            path = manager.get_dev_path(name)
+            if path is not None:
+                yield number, path
 
 
 def _of_device(ask, policy, ring, path):

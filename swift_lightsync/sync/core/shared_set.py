@@ -51,13 +51,7 @@ class SharedSet(ItemSet[SharedItem]):
 
     @classmethod
     def decode(cls, data: bytes, count: int) -> 'SharedSet':
-        """Decode the bytes of a set.
-
-        :param data: the bytes
-        :param count: how many partitions they are said to encode
-        :returns: the set
-        :raises PartitionSetError: if they encode no set of that size
-        """
+        """Decode the bytes of a set, as ``PartitionSet.decode`` does."""
         cls.check_count(count)
         items: list[SharedItem] = []
         at = 0

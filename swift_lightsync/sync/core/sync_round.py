@@ -1,10 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """One sync round of one partition, as one of its devices plays it.
 
-LightSync §5.3, Algorithm 1, with the closed ring of §5.4.2. The round is a
-generator of actions; whoever runs it performs each one, and sends back the
-outcome. It neither waits nor talks, so the daemon, the tests and a simulator
-can run the same rounds.
+LightSync §5.3, Algorithm 1, with the closed ring of §5.4.2:
+
+1. Mostly a round takes one sync message, to the clockwise neighbour.
+2. A device that cannot be reached, or cannot take what we push, is passed
+   over, so that what we hold travels on by the next one.
+3. For a device that is not mounted, a hand-off has to hold what we hold as
+   well. A round that meets such a device goes all the way round, so that all
+   of them are counted.
+4. Where a neighbour does not pass on what it holds to the device after it,
+   this round continues with that device.
+5. One that is busy is left to the next pass. ``is_cut`` says when it has been
+   for too long.
+6. What had to be pushed may be lacking further on: the round goes on until a
+   device lacks nothing. Of another region one device is pushed to.
+
+The round is a generator of actions; whoever runs it performs each one, and
+sends back the outcome. It neither waits nor talks, so the daemon, the tests
+and a simulator can run the same rounds.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -110,27 +124,12 @@ def sync_round(clockwise: Iterable[RingDevice],
                region: Optional[int] = None) -> Round:
     """Go round the replica ring until a neighbour holds what we hold.
 
-    1. Mostly that takes one sync message, to the clockwise neighbour.
-    2. A device that cannot be reached, or cannot take what we push, is passed
-       over, so that what we hold travels on by the next one.
-    3. For a device that is not mounted, a hand-off has to hold what we hold
-       as well. A round that meets such a device goes all the way round, so
-       that all of them are counted.
-    4. Where a neighbour does not pass on what it holds to the device after
-       it, this round continues with that device.
-    5. One that is busy is left to the next pass. ``is_cut`` says when it has
-       been for too long.
-    6. What had to be pushed may be lacking further on: the round goes on
-       until a device lacks nothing. Of another region one device is pushed
-       to.
-
     :param clockwise: the other devices of the ring, as from
         ``replica_ring.clockwise``
     :param has_failed: returns whether to skip a device
     :param is_cut: returns whether what the first device holds does not reach
         the second through the first
-    :param hand_offs: the devices that stand in for devices that are not
-        mounted, in order
+    :param hand_offs: stand-ins for devices that are not mounted, in order
     :param region: of the device that plays the round; None: all are in one
     :returns: a generator of actions, which is sent their outcomes
     """
@@ -143,13 +142,8 @@ def sync_round(clockwise: Iterable[RingDevice],
             break
         if has_failed(device) or device.get('region') in crossed:
             continue
-        following = NEXT[(yield Check(device))]
-        outcome = Exchanged.DONE if following in _SETTLED else (
-            Exchanged.FAILED)
-        if following is Next.REPLACE:
-            to_replace += 1
-        elif following is Next.EXCHANGE:
-            outcome = yield Exchange((device,))
+        following, outcome = yield from _reach(device)
+        to_replace += following is Next.REPLACE
         if outcome:
             agreed = device
             if following is not Next.POSTPONE:
@@ -157,17 +151,22 @@ def sync_round(clockwise: Iterable[RingDevice],
         if outcome == Exchanged.PUSHED and region not in (
                 None, device.get('region')):
             crossed.add(device['region'])
-    stand_ins = iter(hand_offs if to_replace else ())
-    while to_replace:
-        stand_in = next(stand_ins, None)
-        if stand_in is None:
-            return
-        if has_failed(stand_in):
-            continue
-        following = NEXT[(yield Check(stand_in))]
-        if following in _SETTLED or (
-                following is Next.EXCHANGE and (yield Exchange((stand_in,)))):
-            to_replace -= 1
+    for stand_in in hand_offs if to_replace else ():
+        if not has_failed(stand_in):
+            _, outcome = yield from _reach(stand_in)
+            to_replace -= bool(outcome)
+            if not to_replace:
+                return
+
+
+def _reach(device: RingDevice) -> Generator[Action, Any,
+                                            tuple[Next, Exchanged]]:
+    """Compare with a device, and push what it lacks if they differ."""
+    following = NEXT[(yield Check(device))]
+    if following is Next.EXCHANGE:
+        return following, (yield Exchange((device,)))
+    return following, (Exchanged.DONE if following in _SETTLED
+                       else Exchanged.FAILED)
 
 
 def full_exchange_due(partition: int, last: float, now: float,

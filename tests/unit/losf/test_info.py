@@ -39,15 +39,13 @@ class TestObjectInfo(KVTest):
         name, _ = self.only_file()
         return os.path.join(self.diskfile()._datadir, name)
 
-    def shown(self, path, status=None, **options):
+    def shown(self, path, fails=False, **options):
         """Return what swift-object-info prints."""
         out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            if status:
-                with self.assertRaises(info.InfoSystemExit):
-                    info.print_obj(path, swift_dir=self.world.root)
-            else:
-                info.print_obj(path, swift_dir=self.world.root, **options)
+        with contextlib.redirect_stdout(out), (
+                self.assertRaises(info.InfoSystemExit) if fails
+                else contextlib.nullcontext()):
+            info.print_obj(path, swift_dir=self.world.root, **options)
         return out.getvalue()
 
     def test_an_object_is_shown_and_its_data_checked(self):
@@ -63,11 +61,11 @@ class TestObjectInfo(KVTest):
     def test_what_is_not_there_is_said(self):
         self.put_object()
         self.assertEqual("Data file doesn't exist\n",
-                         self.shown(self.path() + 'x', 1))
+                         self.shown(self.path() + 'x', fails=True))
         self.assertIn('not a path below a partition',
-                      self.shown('/nowhere/1.data', 1))
+                      self.shown('/nowhere/1.data', fails=True))
         self.assertIn('index server at', self.shown(
-            self.path().replace('/d1/', '/d2/'), 1))
+            self.path().replace('/d1/', '/d2/'), fails=True))
 
     def test_nodes_are_told_how_to_list_an_object(self):
         self.put_object()

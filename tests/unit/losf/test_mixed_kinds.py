@@ -107,7 +107,6 @@ class TestObjects(MixedNodes):
 
 class TestFragments(MixedNodes, FragmentTest):
 
-    manager_class = FragmentTest.manager_class
     stock_class = diskfile.ECDiskFileManager
 
     def check(self, source, target):

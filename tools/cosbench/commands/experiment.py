@@ -54,6 +54,15 @@ def add(name, command):
         '--fail-if', action='append', default=[], metavar='CONDITION',
         help="such as 'p99(read) > 1.05 * base' or 'mean(write) > 20ms'; "
         'may be repeated')
+    _rounds(command)
+    common_arguments.local_run(command, archive=False)
+    remote.controller(command, None, 'does the runs, with its drivers; '
+                      'default: drivers of this host do')
+    command.set_defaults(run=main)
+
+
+def _rounds(command):
+    """Add the arguments that say how many rounds there are."""
     command.add_argument(
         '--repeats', type=common_arguments.positive, default=_DEFAULT.least,
         metavar='N', help='rounds, at least; default: %(default)s')
@@ -74,10 +83,6 @@ def add(name, command):
         '--warm-up', type=argument(integer(0, MOST_ROUNDS - 1)),
         default=1, metavar='N',
         help='rounds before those that count; default: %(default)s')
-    common_arguments.local_run(command, archive=False)
-    remote.controller(command, None, 'does the runs, with its drivers; '
-                      'default: drivers of this host do')
-    command.set_defaults(run=main)
 
 
 def main(args):

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import closing
 
 from cosbench.commands import common_arguments
 from cosbench.commands.progress import Progress
@@ -106,8 +107,7 @@ async def run_fully(data, args, skip=None, begun=lambda run_id: None):
     common_arguments.log_to_stderr('critical')
     if args.strict:
         refuse_unknown_keys(data)
-    archive = Archive(args.archive)
-    try:
+    with closing(Archive(args.archive)) as archive:
         policy = Policy(OnLoss(args.on_driver_loss))
         # Refused before processes are started.
         controller = Controller(archive, [], policy, args.watch)
@@ -125,16 +125,19 @@ async def run_fully(data, args, skip=None, begun=lambda run_id: None):
         except Exception as err:
             await controller.fail(entry, err)
             raise
-        # Of memory, if it is not on the disk.
-        document = archive.load(run_id)
-        progress.end(document)
-        problem = archive.unwritten(run_id)
-        progress.say('%s: reports in %s' % (run_id, archive.path(run_id))
-                     if problem is None else 'cosbench: %s: the reports are '
-                     'not all written: %s' % (run_id, problem))
-        return document, problem
-    finally:
-        archive.close()
+        return _ended(archive, run_id, progress)
+
+
+def _ended(archive, run_id, progress):
+    """Show how a run ended; return what run_fully does."""
+    # Of memory, if it is not on the disk.
+    document = archive.load(run_id)
+    progress.end(document)
+    problem = archive.unwritten(run_id)
+    progress.say('%s: reports in %s' % (run_id, archive.path(run_id))
+                 if problem is None else 'cosbench: %s: the reports are '
+                 'not all written: %s' % (run_id, problem))
+    return document, problem
 
 
 async def _watched(controller, progress, skip, enough):
