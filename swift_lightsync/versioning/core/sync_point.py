@@ -183,8 +183,7 @@ class Follower:
     def take(self) -> Work:
         """Return the next item; its work is under way from now on."""
         item = self._queue.popleft()
-        work = Work(self, item, self.progress.start(item.rowid) and
-                    self._is_young(item))
+        work = Work(self, item, self.progress.start(item.rowid))
         self.weight += work.weight
         return work
 
@@ -195,14 +194,11 @@ class Follower:
 
     def put_back(self, work: Work, until: Optional[float]) -> None:
         """Leave a row as it was before it was started."""
-        self.progress.put_back(work.item.rowid, until,
-                               work.fresh and self._is_young(work.item))
-
-    def _is_young(self, item: Any) -> bool:
-        """Check that no other has had its turn yet."""
-        young: bool = self._now() - self.progress.made(
-            item.rowid) < self._options.handover_delay
-        return young
+        # Since then others may have had their turn.
+        self.progress.put_back(
+            work.item.rowid, until, work.fresh and self._now(
+            ) - self.progress.made(work.item.rowid) <
+            self._options.handover_delay)
 
     def ended(self, work: Work) -> None:
         """Take note that a work is not under way any more."""
