@@ -25,6 +25,9 @@ CLOCKS = 'call:tests.functional.site_clocks:filter_factory'
 #: What makes rows and databases the same.
 OTHERS = 'container-replicator', 'account-replicator', 'object-updater'
 MODES = 'write-repair', 'read-repair'
+#: Eight propagators that look ten times a second would leave nothing of two
+#: cores to what is tested.
+PACE = {**OPTIONS, 'interval': 1, 'scan_interval': 5}
 
 
 def _policies(text):
@@ -49,7 +52,7 @@ def running_world(stock=False):
                 policies=_policies(STOCK), base_port=free_base_port(NODES),
                 replication_ports=False))
         else:
-            made = Sites(os.path.join(root, 'sites'), 2, MODES, OPTIONS, {
+            made = Sites(os.path.join(root, 'sites'), 2, MODES, PACE, {
                 'use': CLOCKS, 'clocks': root}, nodes=NODES,
                 policies=_policies(ALL))
         stack.callback(made.destroy)

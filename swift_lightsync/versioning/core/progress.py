@@ -3,6 +3,7 @@
 
 1. All rows up to the *point* are done, and single rows beyond it. The point is
    stored; the rest is only remembered, and a successor finds it out again.
+   Each row is looked at once; what is known of it says when it is due.
 2. A row is due as soon as the task's delay has passed, at the replica whose
    turn it is; each further replica takes it over ``handover_delay`` later, if
    it is not done by then.
@@ -11,7 +12,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import Dict, Optional, Sequence, Tuple
+from heapq import nsmallest
+from typing import Dict, List, Optional
 
 from swift_lightsync.common.backoff import delay_after
 
@@ -28,61 +30,66 @@ class Lag:
 
 
 @dataclass
-class _Seen:
-    """A row beyond the point.
+class _Waiting:
+    """A row that is not done.
 
     :param made: when its version was made, Unix time
     :param until: when it is due, Unix time; None: not decided yet
+    :param turns: how many others may act on it before this replica's server
     :param fresh: whether it has never been tried
     """
     made: float
     until: Optional[float] = None
+    turns: int = 0
     failures: int = 0
-    done: bool = False
     under_way: bool = False
     fresh: bool = False
 
+    def is_due(self, now: float) -> bool:
+        """Check whether it is to be tried: neither held nor under way."""
+        return self.until is not None and self.until <= now and \
+            not self.under_way
+
 
 class Progress:
-    """The known rows beyond the point, the ROWID up to which all are done."""
+    """The rows beyond the point that are not done. A database never gives a
+    ROWID again, so no row comes below one that was looked at.
+    """
 
     def __init__(self, point: int) -> None:
-        self.point = point
-        self._rows: Dict[int, _Seen] = {}
+        #: The ROWID of the last row that was looked at.
+        self.end = point
+        # By ROWID, in their order.
+        self._waiting: Dict[int, _Waiting] = {}
 
-    def look(self, after: int, page: Sequence[Tuple[int, float]],
-             complete: bool) -> None:
-        """Record the rows that a database has now.
+    def look(self, row: int, made: float, wanted: bool = True) -> None:
+        """Record a row; each comes after those before it.
 
-        :param after: a ROWID
-        :param page: (ROWID, when it was made) of the rows that follow it
-        :param complete: whether no others follow
+        :param made: when it was made, Unix time
+        :param wanted: whether there is something to do
         """
-        present = {row for row, _ in page}
-        end = page[-1][0] if page else after
-        # A row that was written anew has another ROWID.
-        for row in [row for row in self._rows if row not in present and
-                    row > after and (complete or row <= end)]:
-            del self._rows[row]
-        for row, made in page:
-            if row > self.point:
-                self._rows.setdefault(row, _Seen(made))
+        if row > self.end and wanted:
+            self._waiting[row] = _Waiting(made)
+        self.end = max(self.end, row)
 
-    def schedule(self, row: int, until: float, fresh: bool = False) -> None:
+    def schedule(self, row: int, turns: int, until: float,
+                 fresh: bool = False) -> None:
         """Decide when a row is due, unless that is decided already."""
-        found = self._rows.get(row)
+        found = self._waiting.get(row)
         if found is not None and found.until is None:
-            found.until, found.fresh = until, fresh
+            found.turns, found.until, found.fresh = turns, until, fresh
 
-    def is_due(self, row: int, now: float) -> bool:
-        """Check whether a row is to be tried: not done, held or under way."""
-        found = self._rows.get(row)
-        return found is not None and found.until is not None and \
-            found.until <= now and not (found.done or found.under_way)
+    def due(self, now: float, most: int) -> List[int]:
+        """Return the first rows that are due, those of the fewest turns first.
+        """
+        found = nsmallest(most, (
+            (waiting.turns, row) for row, waiting in self._waiting.items()
+            if waiting.is_due(now)))
+        return [row for _, row in found]
 
     def start(self, row: int) -> bool:
         """Record that a row is being tried; return whether it is fresh."""
-        found = self._rows.get(row)
+        found = self._waiting.get(row)
         if found is None:
             return False
         fresh, found.fresh, found.under_way = found.fresh, False, True
@@ -90,12 +97,12 @@ class Progress:
 
     def made(self, row: int) -> float:
         """Return when a row was made, Unix time; 0 if it has gone."""
-        found = self._rows.get(row)
+        found = self._waiting.get(row)
         return found.made if found else 0.0
 
     def stop(self, row: int) -> None:
         """Record that a row is not being tried any more."""
-        found = self._rows.get(row)
+        found = self._waiting.get(row)
         if found is not None:
             found.under_way = False
 
@@ -106,7 +113,7 @@ class Progress:
         :param until: when it is due again; None: as it was before
         :param fresh: whether it was, before ``start``
         """
-        found = self._rows.get(row)
+        found = self._waiting.get(row)
         if found is not None:
             found.fresh = fresh
             found.until = found.until if until is None else until
@@ -114,12 +121,12 @@ class Progress:
     @property
     def due_at(self) -> float:
         """When the next row is due, Unix time; infinity: never."""
-        return min((seen.until or 0 for seen in self._rows.values()
-                    if not (seen.done or seen.under_way)), default=math.inf)
+        return min((waiting.until or 0 for waiting in self._waiting.values()
+                    if not waiting.under_way), default=math.inf)
 
     def done(self, row: int) -> None:
-        if row in self._rows:
-            self._rows[row].done = True
+        """Record that a row is done, or has gone: was written anew."""
+        self._waiting.pop(row, None)
 
     def hold(self, row: int, now: float, least: float,
              most: float) -> None:
@@ -128,37 +135,26 @@ class Progress:
         :param least: seconds until it is due again, doubled each time
         :param most: what they end at
         """
-        found = self._rows.get(row)
+        found = self._waiting.get(row)
         if found:
             found.failures += 1
             found.until = now + delay_after(found.failures, least, most)
 
-    def advance(self) -> bool:
-        """Move the point past the rows that are done; return whether it moved.
-        """
-        before = self.point
-        for row in sorted(self._rows):
-            if not self._rows[row].done:
-                break
-            self.point = row
-            del self._rows[row]
-        return self.point != before
+    @property
+    def point(self) -> int:
+        """The ROWID up to which all rows are done."""
+        return next(iter(self._waiting), self.end + 1) - 1
 
     @property
     def is_begun(self) -> bool:
-        """Whether rows beyond the point have been seen."""
-        return bool(self._rows)
-
-    @property
-    def end(self) -> int:
-        """The ROWID of the last row that was seen."""
-        return max(self._rows, default=self.point)
+        """Whether there are rows that are not done."""
+        return bool(self._waiting)
 
     @property
     def lag(self) -> Lag:
-        """The rows that were seen and are not done."""
-        waiting = [seen.made for seen in self._rows.values() if not seen.done]
-        return Lag(len(waiting), min(waiting, default=None))
+        """The rows that were looked at and are not done."""
+        made = [waiting.made for waiting in self._waiting.values()]
+        return Lag(len(made), min(made, default=None))
 
 
 def turn(name_hash: int, ordinal: Optional[int], replicas: int) -> int:

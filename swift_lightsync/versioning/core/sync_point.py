@@ -8,14 +8,13 @@ holds up another.
 """
 
 from collections import deque
-from heapq import nsmallest
+from functools import partial
 from typing import (
     Any,
     Callable,
     Deque,
     Dict,
     Iterable,
-    Iterator,
     List,
     Optional,
     Tuple,
@@ -26,7 +25,7 @@ from swift_lightsync.versioning.core.progress import Progress, turn
 
 #: Rows that are read at once.
 PAGE = 1000
-#: Rows beyond the point of which some are held: so many are looked at.
+#: ROWIDs beyond the point, whose row is held: so many are looked at.
 WINDOW = 20000
 #: Rows of one database that wait in memory for their turn.
 QUEUE = 1000
@@ -88,7 +87,7 @@ class Follower:
         which an item is due; ``backoff``, before whose ``until`` nothing can
         be done
     :param database: has ``account``, ``container``, ``place``, ``items``,
-        ``point`` and ``save_point``
+        ``items_at``, ``point`` and ``save_point``
     :param options: has ``handover_delay``, ``retry_delay`` and
         ``max_retry_delay``
     :param now: returns the wall time in seconds
@@ -112,6 +111,10 @@ class Follower:
         self._queue: Deque[Any] = deque()
         # Whether there may be more than the queue had room for.
         self._more = False
+        # Up to which ROWID it is decided when rows are due; whether no others
+        # followed.
+        self._decided = self.progress.point
+        self._whole = True
         #: what the files were when all was looked at; None: never
         self.looked_at: Any = None
         # The same of when it was only noted.
@@ -125,13 +128,20 @@ class Follower:
     @property
     def has_more(self) -> bool:
         """Whether there is more to do, now or once something has ended."""
-        return bool(self._queue) or self._more
+        return bool(self._queue) or self._more or self._has_unread
+
+    @property
+    def _has_unread(self) -> bool:
+        """Whether there are rows beyond those that were looked at, and room.
+        """
+        return not self._whole and \
+            self._decided < self.progress.point + WINDOW
 
     @property
     def is_idle(self) -> bool:
         """Whether all is done and stored of what was looked at."""
         return self.looked_at is not None and not (
-            self._queue or self._more or self.progress.is_begun) and \
+            self.has_more or self.progress.is_begun) and \
             self._saved == self.progress.point
 
     def look(self, state: Any, now: float) -> None:
@@ -142,22 +152,33 @@ class Follower:
         """
         if now < self._task.backoff.until:
             self._queue.clear()
-            self._more, self.looked_at = False, None
+            self._more, self._whole, self.looked_at = False, True, None
             self._note(state)
         elif not self._queue and (
-                self._more or state is None or state != self.looked_at
+                self.has_more or state is None or state != self.looked_at
                 or now >= self.progress.due_at):
             self._read(now)
             self.looked_at = state
 
     def read_on(self, now: float) -> None:
         """Look for what the queue had no room for before."""
-        if self._more and not self._queue:
+        if self.has_more and not self._queue:
             self._read(now)
 
     def _read(self, now: float) -> None:
-        self._queue.extend(self._due(now))
-        self._more = len(self._queue) >= QUEUE
+        """Fill the queue: look at new rows, and take of all that are due as
+        many as it has room for, those whose turn is this replica's first.
+        """
+        self._decided, self._whole = self._look_on(
+            self._decided, partial(self._schedule, now))
+        due = self.progress.due(now, QUEUE)
+        self._more = len(due) == QUEUE
+        items = self.database.items_at(due) if due else {}
+        for rowid in due:
+            if rowid in items:
+                self._queue.append(items[rowid])
+            else:
+                self.progress.done(rowid)
 
     def take(self) -> Work:
         """Return the next item; its work is under way from now on."""
@@ -186,41 +207,28 @@ class Follower:
 
     def save(self) -> None:
         """Store how far all is done."""
-        self.progress.advance()
-        if self._saved != self.progress.point:
-            self.database.save_point(self._task.name, self.progress.point)
-            self._saved = self.progress.point
+        point = self.progress.point
+        if self._saved != point:
+            self.database.save_point(self._task.name, point)
+            self._saved = point
 
     def _note(self, state: Any) -> None:
         """Look at new rows without working on them, so that the lag is known.
         """
         if state is None or state != self._noted:
-            for _ in self._rows(self.progress.end):
-                pass
+            self._look_on(self.progress.end, lambda made, item: None)
             self._noted = state
 
-    def _due(self, now: float) -> List[Any]:
-        """Return the items that are due, as many as the queue has room for.
-
-        :returns: a list; items whose turn is this replica's come first
-        """
-        found = nsmallest(QUEUE, (
-            each for each in self._scheduled(now)
-            if self.progress.is_due(each[1], now)), key=lambda each: each[:2])
-        return [item for _, _, item in found]
-
-    def _scheduled(self, now: float) -> Iterator[Tuple[int, int, Any]]:
-        """Yield (turn, ROWID, item) of every row that may be due."""
+    def _schedule(self, now: float, made: float, item: Any) -> None:
+        """Decide when a row is due."""
         ordinal, replicas = self.database.place
-        for made, item in self._rows(self.progress.point):
-            turns = turn(crc32(item.row.name.encode('utf8')), ordinal,
-                         replicas) + self._is_of_others(item)
-            delay = self._options.handover_delay
-            # Until then it is no other's turn.
-            self.progress.schedule(
-                item.rowid, now + self._task.delay + delay * turns,
-                turns == 0 and now - made < delay)
-            yield turns, item.rowid, item
+        turns = turn(crc32(item.row.name.encode('utf8')), ordinal,
+                     replicas) + self._is_of_others(item)
+        delay = self._options.handover_delay
+        # Until then it is no other's turn.
+        self.progress.schedule(
+            item.rowid, turns, now + self._task.delay + delay * turns,
+            turns == 0 and now - made < delay)
 
     def _is_of_others(self, item: Any) -> bool:
         """Check whether it is first the turn of another site."""
@@ -233,22 +241,24 @@ class Follower:
         made = entry.version if entry else item.life
         return bool(made.site != self._task.site)
 
-    def _rows(self, after: int) -> Iterator[Tuple[float, Any]]:
-        """Look at the rows after a ROWID, and yield when they were made and
-        what may be due.
+    def _look_on(self, after: int, found: Callable[[float, Any], None]
+                 ) -> Tuple[int, bool]:
+        """Look at the rows after a ROWID, as many as the window has.
+
+        :param found: is called with when a row was made, and its item, of each
+            that concerns the task
+        :returns: the last ROWID, and whether no others follow
         """
-        task, progress = self._task, self.progress
-        end = progress.point + WINDOW
-        while after < end:
+        wants, whole = self._task.wants, False
+        while after < self.progress.point + WINDOW and not whole:
             page = self.database.items(after, PAGE)
-            progress.look(after, [row[:2] for row in page], len(page) < PAGE)
+            whole = len(page) < PAGE
             for after, made, item in page:
-                if item is None or task.wants and not task.wants(item):
-                    progress.done(after)
-                else:
-                    yield made, item
-            if len(page) < PAGE:
-                break
+                wanted = item is not None and (wants is None or wants(item))
+                self.progress.look(after, made, wanted)
+                if wanted:
+                    found(made, item)
+        return after, whole
 
 
 def fair(followers: Iterable[Follower], room: int,

@@ -45,6 +45,10 @@ _SYNCS = 'SELECT remote_id, sync_point FROM outgoing_sync'
 _LAST = "SELECT seq FROM SQLITE_SEQUENCE WHERE name = 'object'"
 _SINCE = ('SELECT ROWID, name, created_at, size, content_type, etag, deleted '
           'FROM object WHERE ROWID > ? ORDER BY ROWID LIMIT ?')
+_AT = ('SELECT ROWID, name, created_at, size, content_type, etag, deleted '
+       'FROM object WHERE ROWID IN (%s)')
+#: Values of one statement; SQLite has 999 at least.
+_AT_ONCE = 500
 #: Records of which is remembered what they mean: each task reads them.
 _REMEMBERED = 4096
 #: Rows of a page that is kept for all tasks.
@@ -222,6 +226,26 @@ class Database:
         if len(rows) < min(limit, KEPT):
             self._page, self._last_row = (after, rows), last_row
         return rows
+
+    def items_at(self, rowids):
+        """Read rows that were read before.
+
+        :param rowids: one at least
+        :returns: the ``Item`` of each that is still there, by ROWID
+        """
+        after, page = self._page or (math.inf, ())
+        if after < min(rowids):
+            found = page
+        else:
+            with reading(self.broker) as connection:
+                found = [self._item(*record) for some in (
+                    rowids[first:first + _AT_ONCE]
+                    for first in range(0, len(rowids), _AT_ONCE))
+                    for record in connection.execute(_AT % ','.join(
+                        '?' * len(some)), some)]
+        wanted = set(rowids)
+        return {rowid: item for rowid, _, item in found
+                if item and rowid in wanted}
 
     def _item(self, rowid, name, created_at, *fields):
         try:

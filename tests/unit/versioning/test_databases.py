@@ -218,6 +218,22 @@ class TestDatabases(SwiftTestCase):
                 self.assertEqual([2], [row for row, *_ in database.items(1)])
                 self.assertEqual(2, len(database.items(-1)))
 
+    def test_rows_are_read_again_one_by_one_unless_they_have_gone(self):
+        database, add = self.followed_one()
+        for number in range(1, 6):
+            add(number)
+        before = {rowid: item for rowid, _, item in database.items(-1)}
+        self.assertEqual({2: before[2], 4: before[4]},
+                         database.items_at([2, 4, 9]))
+        database.forget()
+        with mock.patch.object(database_module, '_AT_ONCE', 2):
+            self.assertEqual(
+                {rowid: before[rowid] for rowid in (1, 2, 5)},
+                database.items_at([1, 2, 9, 5]))
+        database.items(4)
+        self.assertEqual({3: before[3], 5: before[5]},
+                         database.items_at([5, 3]))
+
     def test_what_may_be_written_in_the_same_tick_is_looked_at_again(self):
         database, add = self.followed_one()
         directory, = (each for each, _ in self.databases)

@@ -4,6 +4,7 @@
 
 import math
 import unittest
+from bisect import bisect
 from collections import Counter
 from types import SimpleNamespace
 
@@ -14,9 +15,11 @@ from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.progress import Lag, Progress, turn
 from swift_lightsync.versioning.core.sync_point import (
     MAX_WEIGHT,
+    PAGE,
     QUEUE,
     WEIGHED,
     WEIGHT,
+    WINDOW,
     Follower,
     fair,
 )
@@ -24,124 +27,119 @@ from swift_lightsync.versioning.core.sync_point import (
 NOW = 1700000000.0
 
 
-def page(*rows):
-    return [(row, 1000.0 + row) for row in rows]
-
-
 class TestProgress(unittest.TestCase):
 
     def setUp(self):
         self.progress = Progress(3)
 
-    def look(self, *rows, after=3, complete=True):
-        self.progress.look(after, page(*rows), complete)
+    def look(self, *rows):
         for row in rows:
-            self.progress.schedule(row, 0)
+            self.progress.look(row, 1000.0 + row)
+            self.progress.schedule(row, 0, 0)
 
-    def waiting(self):
-        return [row for row in range(1, 10) if row in self.progress._rows
-                and not self.progress._rows[row].done]
+    def done(self, *rows):
+        for row in rows:
+            self.progress.done(row)
+
+    def due(self, now):
+        return self.progress.due(now, 10)
 
     def test_the_point_moves_over_what_is_done(self):
         self.look(4, 5, 9)
-        for row in (4, 5):
-            self.progress.done(row)
-        self.assertTrue(self.progress.advance())
-        self.assertEqual(5, self.progress.point)
-        self.assertFalse(self.progress.advance())
+        self.assertEqual(3, self.progress.point)
+        self.done(4, 5)
+        # No row comes between any more.
+        self.assertEqual(8, self.progress.point)
+        self.done(9)
+        self.assertEqual(9, self.progress.point)
 
     def test_a_row_that_is_not_done_keeps_the_point(self):
         self.look(4, 5, 9)
-        for row in (5, 9):
-            self.progress.done(row)
-        self.assertFalse(self.progress.advance())
+        self.done(5, 9)
         self.assertEqual(3, self.progress.point)
         self.assertEqual(Lag(1, 1004.0), self.progress.lag)
-        self.progress.done(4)
-        self.progress.advance()
+        self.done(4)
         self.assertEqual(9, self.progress.point)
+
+    def test_what_is_not_wanted_is_done(self):
+        self.progress.look(4, 1004.0, False)
+        self.look(5)
+        self.assertEqual(4, self.progress.point)
+        self.assertEqual(Lag(1, 1005.0), self.progress.lag)
 
     def test_what_is_done_is_not_due_again(self):
         self.look(4, 5)
-        self.progress.done(5)
+        self.done(5)
         self.look(4, 5)
-        self.assertEqual([True, False], [
-            self.progress.is_due(row, 0) for row in (4, 5)])
-
-    def test_a_row_that_was_written_anew_holds_nothing_up(self):
-        self.look(4, 5)
-        self.progress.done(5)
-        self.look(5, 6)
-        self.progress.done(6)
-        self.progress.advance()
-        self.assertEqual(6, self.progress.point)
-
-    def test_rows_beyond_a_page_are_not_forgotten(self):
-        self.look(4, 5, complete=False)
-        self.look(6, 7, after=5, complete=True)
-        self.look(4, 5, complete=False)
-        self.assertEqual([4, 5, 6, 7], self.waiting())
+        self.assertEqual([4], self.due(0))
 
     def test_nothing_is_kept_of_what_is_done(self):
         self.look(4, 5)
-        for row in (4, 5):
-            self.progress.done(row)
-        self.progress.advance()
-        self.assertEqual({}, self.progress._rows)
+        self.done(4, 5)
+        self.assertFalse(self.progress.is_begun)
+        self.assertEqual({}, self.progress._waiting)
 
     def test_the_oldest_is_that_of_the_rows_that_wait(self):
         self.assertEqual(Lag(0, None), self.progress.lag)
         self.look(4, 5)
-        self.progress.done(4)
+        self.done(4)
         self.assertEqual(Lag(1, 1005.0), self.progress.lag)
 
     def test_a_row_is_due_when_that_was_decided(self):
-        self.progress.look(3, page(4, 5), True)
-        self.assertFalse(self.progress.is_due(4, 1000))
+        self.progress.look(4, 1004.0)
+        self.progress.look(5, 1005.0)
+        self.assertEqual([], self.due(1000))
         self.assertEqual(0, self.progress.due_at)
-        self.progress.schedule(4, 100)
-        self.progress.schedule(5, 200)
-        self.progress.schedule(4, 0)
-        self.assertFalse(self.progress.is_due(4, 99))
-        self.assertTrue(self.progress.is_due(4, 100))
+        self.progress.schedule(4, 0, 100)
+        self.progress.schedule(5, 0, 200)
+        self.progress.schedule(4, 0, 0)
+        self.assertEqual([], self.due(99))
+        self.assertEqual([4], self.due(100))
         self.assertEqual(100, self.progress.due_at)
-        self.progress.done(4)
+        self.done(4)
         self.assertEqual(200, self.progress.due_at)
-        self.progress.done(5)
+        self.done(5)
         self.assertEqual(math.inf, self.progress.due_at)
+
+    def test_those_of_this_replica_are_the_first_that_are_due(self):
+        for row, turns in (4, 2), (5, 0), (6, 1), (7, 0):
+            self.progress.look(row, 1000.0)
+            self.progress.schedule(row, turns, 0)
+        self.assertEqual([5, 7, 6, 4], self.due(0))
+        self.assertEqual([5, 7], self.progress.due(0, 2))
 
     def test_a_row_that_is_held_is_due_later_each_time_and_at_last(self):
         self.look(4)
         for delay in (1, 2, 4, 5, 5):
             self.progress.hold(4, 100, 1, 5)
-            self.assertFalse(self.progress.is_due(4, 100 + delay - 0.1))
-            self.assertTrue(self.progress.is_due(4, 100 + delay))
+            self.assertEqual([], self.due(100 + delay - 0.1))
+            self.assertEqual([4], self.due(100 + delay))
 
     def test_what_is_under_way_is_not_due_again(self):
-        self.progress.look(3, page(4, 5), True)
-        self.progress.schedule(4, 10, True)
-        self.progress.schedule(5, 20)
+        self.progress.look(4, 1004.0)
+        self.progress.look(5, 1005.0)
+        self.progress.schedule(4, 0, 10, True)
+        self.progress.schedule(5, 0, 20)
         self.assertEqual([True, False],
                          [self.progress.start(row) for row in (4, 5)])
-        self.assertFalse(self.progress.is_due(4, 100))
+        self.assertEqual([], self.due(100))
         self.assertEqual(math.inf, self.progress.due_at)
         self.assertEqual(2, self.progress.lag.rows)
-        self.assertFalse(self.progress.advance())
+        self.assertEqual(3, self.progress.point)
         self.progress.stop(4)
         self.progress.stop(5)
         self.progress.put_back(5, 30, True)
         self.assertTrue(self.progress.start(5))
         self.progress.stop(5)
-        self.assertEqual([True, False], [
-            self.progress.is_due(row, 20) for row in (4, 5)])
-        self.assertTrue(self.progress.is_due(5, 30))
+        self.assertEqual([4], self.due(20))
+        self.assertEqual([4, 5], self.due(30))
 
     def test_what_was_tried_is_not_fresh(self):
-        self.progress.look(3, page(4), True)
-        self.progress.schedule(4, 0, True)
+        self.progress.look(4, 1004.0)
+        self.progress.schedule(4, 0, 0, True)
         self.assertTrue(self.progress.start(4))
         self.progress.stop(4)
-        self.progress.schedule(4, 0, True)
+        self.progress.schedule(4, 0, 0, True)
         self.assertFalse(self.progress.start(4))
 
     def test_a_row_that_is_gone_can_end(self):
@@ -149,8 +147,8 @@ class TestProgress(unittest.TestCase):
         self.progress.stop(9)
         self.progress.put_back(9, 5, True)
         self.progress.hold(9, 0, 1, 1)
-        self.progress.done(9)
-        self.assertFalse(self.progress.advance())
+        self.done(9)
+        self.assertEqual(3, self.progress.point)
 
     @settings(max_examples=200)
     @given(st.lists(st.sets(st.integers(1, 30)), max_size=8),
@@ -159,15 +157,14 @@ class TestProgress(unittest.TestCase):
             self, looks, failing):
         progress, rows = Progress(0), set()
         for new in looks:
-            rows |= {row for row in new if row > max(rows, default=0)}
-            there = sorted(row for row in rows if row > progress.point)
-            progress.look(progress.point, page(*there), True)
-            for row in there:
-                if row not in failing:
-                    progress.done(row)
-            progress.advance()
-            for row in rows & failing:
-                self.assertLess(progress.point, row)
+            new = {row for row in new if row > max(rows, default=0)}
+            rows |= new
+            for row in sorted(new):
+                progress.look(row, 0)
+            for row in new - failing:
+                progress.done(row)
+            self.assertEqual(min(rows & failing, default=max(
+                rows, default=0) + 1) - 1, progress.point)
 
 
 class TestTurn(unittest.TestCase):
@@ -194,10 +191,20 @@ class Database:
         self.saved = []
 
     def items(self, after, limit):
-        return [(row, self.made, SimpleNamespace(
+        first = bisect(self.rows, (after, math.inf))
+        return [(row, self.made, self.item(row, size))
+                for row, size in self.rows[first:first + limit]]
+
+    def items_at(self, rowids):
+        wanted = set(rowids)
+        return {row: self.item(row, size) for row, size in self.rows
+                if row in wanted}
+
+    @staticmethod
+    def item(row, size):
+        return SimpleNamespace(
             rowid=row, row=SimpleNamespace(name=str(row)),
-            entry=SimpleNamespace(size=size, object=str(row))))
-            for row, size in self.rows if row > after][:limit]
+            entry=SimpleNamespace(size=size, object=str(row)))
 
     def point(self, task):
         return self.saved[-1] if self.saved else 0
@@ -306,14 +313,11 @@ class TestFollower(FollowerCase):
     def test_the_site_that_made_it_has_the_first_turn(self):
         self.task.site = 'rome'
         database = Database(versions(2))
-        items = database.items
-        database.items = lambda *args: [
-            (row, made, SimpleNamespace(
-                rowid=row, row=item.row, entry=SimpleNamespace(
-                    size=1, purged=None, changed=None,
-                    version=SimpleNamespace(
-                        site=('oslo', 'rome')[row - 1]))))
-            for row, made, item in items(*args)]
+        database.item = lambda row, size: SimpleNamespace(
+            rowid=row, row=SimpleNamespace(name=str(row)),
+            entry=SimpleNamespace(
+                size=1, purged=None, changed=None, version=SimpleNamespace(
+                    site=('oslo', 'rome')[row - 1])))
         follower = self.follower(database)
         mine, = self.taken(follower)
         self.assertEqual((2, True), (mine.item.rowid, mine.fresh))
@@ -354,6 +358,73 @@ class TestFollower(FollowerCase):
         database.items = None
         follower.look(1, NOW + 100)
         self.assertFalse(follower.has_more)
+
+    def test_rows_are_read_once_and_again_when_they_are_due(self):
+        """A purge record waits for weeks, while others come each second."""
+        self.task.wants = lambda item: item.rowid % 2
+        database, read = Database(versions(2 * PAGE)), []
+        items, items_at = database.items, database.items_at
+        database.items = lambda after, limit: read.append(after) or items(
+            after, limit)
+        database.items_at = lambda rows: read.append(rows) or items_at(rows)
+        self.task.delay = 100
+        follower = self.follower(database)
+        read.clear()
+        for number in range(3):
+            database.rows.append((2 * PAGE + number + 1, 1))
+            follower.look(2 + number, NOW + number)
+        self.assertEqual([2 * PAGE, 2 * PAGE + 1, 2 * PAGE + 2], read)
+        self.assertFalse(follower.is_ready)
+        follower.save()
+        self.assertEqual([], database.saved)
+        follower.look(4, NOW + 100)
+        self.assertEqual(list(range(1, 2 * PAGE, 2)), [
+            work.item.rowid for work in self.taken(follower)])
+
+    def test_what_has_gone_meanwhile_is_done(self):
+        self.task.delay = 100
+        database = Database(versions(3))
+        follower = self.follower(database)
+        database.rows = [(2, 1), (4, 1)]
+        follower.look(1, NOW + 100)
+        work, = self.taken(follower)
+        self.assertEqual(2, work.item.rowid)
+        work.done()
+        follower.save()
+        self.assertEqual([3], database.saved)
+
+    def test_a_window_full_of_rows_that_are_not_wanted_ends(self):
+        self.task.wants = lambda item: item.rowid > WINDOW
+        follower = self.follower(Database(versions(WINDOW + 5)))
+        self.assertEqual(5, len(self.taken(follower)))
+
+    def test_a_window_full_of_rows_that_wait_is_not_read_again_and_again(self):
+        self.task.delay = 100
+        database = Database(versions(WINDOW + 5))
+        follower = self.follower(database)
+        self.assertFalse(follower.has_more)
+        self.assertFalse(follower.is_idle)
+        found = 0
+        follower.look(1, NOW + 100)
+        while follower.has_more:
+            works = self.taken(follower)
+            found += len(works)
+            for work in works:
+                work.done()
+            follower.look(1, NOW + 100)
+        self.assertEqual(WINDOW, found)
+        follower.look(1, NOW + 200)
+        self.assertEqual(5, len(self.taken(follower)))
+
+    def test_what_was_only_noted_is_scheduled_when_the_peer_is_back(self):
+        self.task.backoff.failed(NOW)
+        database = Database(versions(3))
+        follower = self.follower(database)
+        self.assertEqual((3, False, False), (
+            follower.progress.lag.rows, follower.has_more, follower.is_ready))
+        self.task.backoff.succeeded()
+        follower.look(1, NOW + 1)
+        self.assertEqual(3, len(self.taken(follower)))
 
 
 class TestFair(FollowerCase):
