@@ -11,7 +11,11 @@ from swift.common.swob import (
     str_to_wsgi,
     wsgi_quote,
 )
-from swift.common.utils import config_true_value, drain_and_close
+from swift.common.utils import (
+    Timestamp,
+    config_true_value,
+    drain_and_close,
+)
 from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import (
     clear_info_cache,
@@ -53,6 +57,15 @@ def mode_headers(mode, hidden):
     """
     return {sysmeta(MODE): mode,
             sysmeta(STOCK_CONTAINER): wsgi_quote(str_to_wsgi(hidden))}
+
+
+def is_put_after(headers, stamp):
+    """Check whether Swift has made or changed a container after a stamp.
+
+    :param headers: of its HEAD
+    """
+    return Timestamp(headers.get('X-Backend-Put-Timestamp', 0)) > \
+        Timestamp(str(stamp))
 
 
 def path_of(account, *names):
