@@ -6,6 +6,7 @@ objects, through the proxy-server's code of this site.
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from swift.common.concurrency import Timeout
 from swift.common.direct_client import direct_head_container
@@ -176,7 +177,7 @@ class LocalData:
         :raises DataMissing: if there is no such majority now
         """
         part, nodes = self._ring.get_nodes(account, container)
-        told = Counter()
+        told: Counter[Any] = Counter()
         for node in nodes:
             try:
                 headers = direct_head_container(node, part, account, container)

@@ -3,7 +3,8 @@
 not agree (VERSIONING.md §5).
 """
 
-from swift_lightsync.versioning.data.container import MODE, sysmeta
+from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.data.container import ENABLED, MODE, sysmeta
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from tests.unit.versioning.sites_world import (
     CONTAINER,
@@ -74,3 +75,17 @@ class TestMetadata(SitesTestCase):
         self.assertEqual(['.r:*'] * 3, self.of(READ))
         self.assertEqual(1, len({
             site.strategy.life() for site in self.sites}))
+
+    def test_a_version_enables_versions_where_the_name_was_deleted_before(
+            self):
+        """Sites that had no peers then have no records."""
+        name = 'older'
+        for site in self.rome, self.paris:
+            site.make_container(name)
+        for each in name, hidden_container(name):
+            self.rome._ask_all('DELETE', each)
+        self.paris.put('o', b'1', name)
+        self.settle()
+        self.assertEqual(['True'] * 3, [
+            SiteContainer(site, name).headers().get(sysmeta(ENABLED))
+            for site in self.sites])
