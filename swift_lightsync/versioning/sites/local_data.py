@@ -183,10 +183,10 @@ class LocalData:
                 headers = direct_head_container(node, part, account, container)
             except (ClientException, OSError, Timeout):
                 continue
-            told[common_headers(headers.items(), config_true_value(
-                headers.get(sysmeta(ENABLED))))] += 1
-        for found, count in told.most_common(1):
-            if count >= majority(len(nodes)):
+            found = common_headers(headers.items(), config_true_value(
+                headers.get(sysmeta(ENABLED))))
+            told[found] += 1
+            if told[found] >= majority(len(nodes)):
                 return found
         raise DataMissing('too few replicas of its container are there, or '
                           'have the same metadata')
