@@ -130,12 +130,14 @@ def common_headers(headers: Iterable[Tuple[str, str]],
 
 def changes(before: Iterable[str], headers: Headers) -> Headers:
     """Return the headers of a POST that replaces the whole set of metadata.
+    Access lists are always among them: an older change that is under way may
+    bring back none.
 
     :param before: the names of the headers that the container has
     :param headers: those that it is to have
     """
     wanted = dict(headers)
-    gone = sorted({lowered(name) for name in before} - set(wanted))
+    gone = sorted({*map(lowered, before), *COMMON} - set(wanted))
     return (*headers, *((name, '') for name in gone if is_common(name)))
 
 

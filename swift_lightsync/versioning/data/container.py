@@ -3,7 +3,7 @@
 the requests made on its behalf.
 """
 
-from swift.common.http import HTTP_OK
+from swift.common.http import HTTP_OK, is_success
 from swift.common.request_helpers import get_sys_meta_prefix
 from swift.common.swob import (
     HTTPServiceUnavailable,
@@ -11,7 +11,11 @@ from swift.common.swob import (
     str_to_wsgi,
     wsgi_quote,
 )
-from swift.common.utils import config_true_value, drain_and_close
+from swift.common.utils import (
+    Timestamp,
+    config_true_value,
+    drain_and_close,
+)
 from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import (
     clear_info_cache,
@@ -21,6 +25,7 @@ from swift.proxy.controllers.base import (
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.strategies.strategy import Mode
 
 SOURCE = 'SV'
@@ -53,6 +58,24 @@ def mode_headers(mode, hidden):
     """
     return {sysmeta(MODE): mode,
             sysmeta(STOCK_CONTAINER): wsgi_quote(str_to_wsgi(hidden))}
+
+
+def is_put_after(headers, stamp):
+    """Check whether Swift has made or changed a container after a stamp.
+
+    :param headers: of its HEAD
+    """
+    return Timestamp(headers.get('X-Backend-Put-Timestamp', 0)) > \
+        Timestamp(str(stamp))
+
+
+def after_deletion(headers):
+    """Return the first ``Stamp`` after a container's last deletion.
+
+    :param headers: of its HEAD
+    """
+    deleted = Timestamp(headers.get('X-Backend-Delete-Timestamp', 0))
+    return Stamp(Stamp.parse(deleted.internal).ticks + 1)
 
 
 def path_of(account, *names):
@@ -237,6 +260,18 @@ class VersionedContainer:
         return get_container_info(
             internal(environ, 'HEAD', self.hidden_path).environ, self.app,
             swift_source=SOURCE)
+
+    def strategy_of_hidden(self, environ, mode):
+        """Return the strategy of a container that was deleted, or None if
+        nothing is left of it.
+
+        :param mode: if the hidden container does not tell it
+        """
+        info = self.hidden_info(environ)
+        if not is_success(info['status']):
+            return None
+        found = info['sysmeta'].get(MODE)
+        return self.make_strategy(Mode(found) if found else mode)
 
     def head(self, req, path):
         """Return the headers of an object or a container.

@@ -113,6 +113,8 @@ class ContainerContext:
         life = self._next_life(req, strategy, made) \
             if is_recorded and _has_metadata(req) else None
         resp = self.versioned.change(req)
+        if resp.status_int == 409 and not strategy:
+            resp = self._put_again(req) or resp
         if is_success(resp.status_int):
             if is_recorded and (life or resp.status_int == 201):
                 strategy.set_life(life or next_life(strategy, True))
@@ -135,6 +137,19 @@ class ContainerContext:
         life = next_life(strategy, True)
         req.headers.update(life.as_of)
         return life
+
+    def _put_again(self, req):
+        """Put a container after its deletion, where another site's clock was
+        ahead: Swift would refuse that until the time which it said.
+
+        :returns: a ``Response``, or None if it was not deleted so
+        """
+        strategy = self.versioned.strategy_of_hidden(req.environ, self._mode)
+        life = strategy and strategy.life()
+        if not life or life.exists:
+            return None
+        req.headers['X-Timestamp'] = str(strategy.tick(life.stamp))
+        return self.versioned.change(req)
 
     @property
     def _mode(self):

@@ -13,6 +13,7 @@ from swift.common.swob import HTTPConflict, HTTPInternalServerError
 from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.data.container import (
     authorize,
+    is_put_after,
     send_internal,
 )
 from swift_lightsync.versioning.proxy.container_listing import is_hidden
@@ -64,7 +65,7 @@ class ContainerDeletion:
             if not err.missing:
                 raise
             return self._delete_both(req)
-        return self._delete_recorded(req, strategy) if strategy.peers \
+        return self._delete_recorded(req, strategy, own) if strategy.peers \
             else self._delete_both(req)
 
     @staticmethod
@@ -81,15 +82,24 @@ class ContainerDeletion:
         for entry in left:
             strategy.purge(entry)
 
-    def _delete_recorded(self, req, strategy):
-        """Delete the user's container, and tell peers."""
+    def _delete_recorded(self, req, strategy, own):
+        """Delete the user's container, and tell peers.
+
+        :param own: its headers
+        :raises HTTPConflict: if a proxy whose clock is ahead has just put it:
+            Swift would refuse that too, and clear its metadata all the same
+        """
         # A version that comes meanwhile revives it: the propagator does.
         life = next_life(strategy, False)
+        if is_put_after(own, life.stamp):
+            raise HTTPConflict(request=req)
         strategy.set_life(life)
         req.headers.update(life.as_of)
         resp = self.versioned.change(req)
-        if not is_success(resp.status_int) and resp.status_int != 404:
+        if resp.status_int == 409:
             strategy.set_life(next_life(strategy, True))
+        # Where it has failed, some replicas may be deleted, and the others
+        # will be: the propagator ends what is begun.
         return resp
 
     def _delete_both(self, req):

@@ -9,9 +9,8 @@ from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
 
 from swift_lightsync.versioning.core.life import as_of
-from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container import (
-    MODE,
+    after_deletion,
     enabled_headers,
     internal,
     path_of,
@@ -22,7 +21,6 @@ from swift_lightsync.versioning.proxy.container_context import (
     CLIENTS,
     ContainerContext,
 )
-from swift_lightsync.versioning.strategies.strategy import Mode
 
 
 class SiteContainer:
@@ -143,20 +141,9 @@ class SiteRequests:
                     'The container %s has just been made, try again' %
                     container)
         strategy = versioned.strategy if versioned.mode else \
-            self._strategy_of_hidden(env, versioned)
+            versioned.strategy_of_hidden(env, self.filter.options.mode)
         return strategy and SiteContainer(self.filter, env, versioned,
                                           strategy)
-
-    def _strategy_of_hidden(self, env, versioned):
-        """Return the strategy of a container that was deleted, or None if
-        nothing is left of it.
-        """
-        info = versioned.hidden_info(env)
-        if not is_success(info['status']):
-            return None
-        mode = info['sysmeta'].get(MODE)
-        return versioned.make_strategy(
-            Mode(mode) if mode else self.filter.options.mode)
 
     def _versioned(self, env, account, container):
         req = internal(env, 'HEAD', path_of(account, container))
@@ -164,7 +151,8 @@ class SiteRequests:
 
     def _create(self, env, versioned, policy, stamp):
         """Make the container, or give it versions. They are enabled as of the
-        first of all stamps: any life record says better.
+        first of all stamps after its deletion, if it was deleted without a
+        record: any life record says better.
 
         :raises HTTPException: if that is refused
         """
@@ -188,9 +176,10 @@ class SiteRequests:
                 break
             # Its deletion, which is newer, has no record.
         if is_success(resp.status_int):
+            first = after_deletion(versioned.head(req, versioned.path) or {})
             resp = send_internal(self.filter.app, req, 'POST',
                                  versioned.path, {
                                      **enabled_headers(True),
-                                     **dict(as_of(Stamp(1)))})
+                                     **dict(as_of(first))})
         if not is_success(resp.status_int):
             raise resp

@@ -24,7 +24,10 @@ from swift_lightsync.versioning.core.life import (
     step,
 )
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
-from swift_lightsync.versioning.data.container import enabled_headers
+from swift_lightsync.versioning.data.container import (
+    enabled_headers,
+    is_put_after,
+)
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
@@ -93,7 +96,9 @@ def _deleted(container, life):
     """Delete a container as of its record; return False if it was made again
     since.
     """
-    if _change(container, 'DELETE', life) != HTTP_CONFLICT:
+    # A deletion that is refused clears the metadata all the same.
+    is_newer = is_put_after(container.headers(), life.stamp)
+    if not is_newer and _change(container, 'DELETE', life) != HTTP_CONFLICT:
         return True
     if int(container.headers().get('X-Container-Object-Count', 0)):
         # These become versions, which its deleter did not know of.
@@ -237,7 +242,7 @@ class LifeTask(Upkeep):
                 raise
             return False
         return int(found['X-Container-Object-Count']) > 0 or \
-            Timestamp(found['X-Backend-Put-Timestamp']) > Timestamp(stamp)
+            is_put_after(found, stamp)
 
     @staticmethod
     def _delete(node, part, place, stamp):

@@ -3,10 +3,14 @@
 objects, through the proxy-server's code of this site.
 """
 
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from swift.common.concurrency import Timeout
+from swift.common.direct_client import direct_head_container
+from swift.common.exceptions import ClientException
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient
 from swift.common.middleware.memcache import MemcacheMiddleware
@@ -42,6 +46,7 @@ from swift_lightsync.versioning.data.container import (
     sysmeta,
 )
 from swift_lightsync.versioning.data.object_writes import ObjectWrites
+from swift_lightsync.versioning.rows.replies import majority
 
 SOURCE = 'SV'
 #: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
@@ -89,10 +94,12 @@ class LocalData:
     """Reads and writes through an internal client.
 
     :param client: an ``InternalClient``
+    :param ring: of containers
     """
 
-    def __init__(self, client):
+    def __init__(self, client, ring):
         self._client = client
+        self._ring = ring
         self._uncached = _without_memcache(client.app)
 
     def mode_of(self, account, container):
@@ -160,12 +167,29 @@ class LocalData:
     def _message(self, account, container, life):
         if not life.exists:
             return LifeMessage.of(life)
-        headers = self.headers(account, container)
-        if not headers:
-            raise DataMissing('its container is missing')
-        return LifeMessage.of(life, common_headers(
-            headers.items(), config_true_value(
-                headers.get(sysmeta(ENABLED)))))
+        return LifeMessage.of(life, self._agreed(account, container))
+
+    def _agreed(self, account, container):
+        """Return the metadata of a container, for other sites, as a majority
+        of its replicas has them: one that missed the change would tell the
+        old ones, and nobody would ask again.
+
+        :raises DataMissing: if there is no such majority now
+        """
+        part, nodes = self._ring.get_nodes(account, container)
+        told: Counter[Any] = Counter()
+        for node in nodes:
+            try:
+                headers = direct_head_container(node, part, account, container)
+            except (ClientException, OSError, Timeout):
+                continue
+            found = common_headers(headers.items(), config_true_value(
+                headers.get(sysmeta(ENABLED))))
+            told[found] += 1
+            if told[found] >= majority(len(nodes)):
+                return found
+        raise DataMissing('too few replicas of its container are there, or '
+                          'have the same metadata')
 
     def make_container(self, database, mode, life):
         """Make the user's container of a hidden one again, with versions.

@@ -35,6 +35,7 @@ from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.data.container import (
+    after_deletion,
     enabled_headers,
     mode_headers,
 )
@@ -211,7 +212,7 @@ class Site:
         cache = env.setdefault('swift.infocache', {})
         key = get_cache_key(account, container)
         if create is not None and not self.has(container):
-            self.make_container(container, as_of(stamp), as_of(Stamp(1)))
+            self.make_container(container, as_of(stamp), None)
             cache.pop(key, None)
         if key not in cache:
             cache[key] = {'exists': self.has(container)}
@@ -308,13 +309,16 @@ class Site:
     def make_container(self, container=CONTAINER, made=(), enabled=()):
         """
         :param made: the header that says when, as ``enabled``; now by default
+        :param enabled: None: as of the first stamp that counts
         """
         hidden = hidden_container(container)
         mode = mode_headers(self.mode, hidden)
         self._ask_all('PUT', hidden, mode)
         self._ask_all('PUT', container, {**mode, **dict(made)})
         self._ask_all('POST', container, {
-            **enabled_headers(True), **dict(enabled)})
+            **enabled_headers(True), **dict(as_of(after_deletion(
+                SiteContainer(self, container).headers()))
+                if enabled is None else enabled)})
 
     def has(self, container):
         return self._ask(self.devices[0], 'HEAD', container).status_int == 204

@@ -80,7 +80,7 @@ class TestRecord(SwiftTestCase):
     def test_the_whole_set_replaces_the_older_one(self):
         self.assertEqual(
             {'x-container-meta-a': '2', 'x-container-read': '',
-             ENABLED: 'false'},
+             'x-container-write': '', ENABLED: 'false'},
             dict(changes(['X-Container-Meta-A', 'X-Container-Read', 'Date'],
                          (('x-container-meta-a', '2'), (ENABLED, 'false')))))
 

@@ -10,6 +10,8 @@ from swift.common.swob import (
     HTTPServiceUnavailable,
 )
 
+from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.rows.rows import (
     ClockRefused,
     RowsUnavailable,
@@ -230,11 +232,49 @@ class DeletionsCase(ContainerCase):
         self.with_peers()
         self.ask('PUT', 'c', ENABLE)
         before = self.life()
+        with self.deleting(lambda req, delete: HTTPConflict(request=req)):
+            self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertTrue(self.life().exists)
+        self.assertLess(before.stamp, self.life().stamp)
+
+    def test_one_that_has_failed_is_left_to_the_propagator(self):
+        self.with_peers()
+        self.ask('PUT', 'c', ENABLE)
         with self.deleting(lambda req, delete: HTTPServiceUnavailable(
                 request=req)):
             self.assertEqual(503, self.ask('DELETE', 'c').status_int)
-        self.assertTrue(self.life().exists)
-        self.assertLess(before.stamp, self.life().stamp)
+        self.assertFalse(self.life().exists)
+
+    def test_one_that_swift_would_refuse_clears_nothing(self):
+        """A proxy whose clock is ahead has put the container."""
+        self.with_peers()
+        self.ask('PUT', 'c', ENABLE)
+        before = self.life()
+        self.containers['a', 'c']['X-Backend-Put-Timestamp'] = str(
+            Stamp(before.stamp.ticks + 10 ** 6))
+        self.assertEqual(409, self.ask('DELETE', 'c').status_int)
+        self.assertEqual(before, self.life())
+        self.assertNotIn(('DELETE', 'a/c'), [
+            seen[:2] for seen in self.ask.proxy.seen])
+
+    def test_what_another_site_deleted_ahead_of_us_is_made_again_now(self):
+        self.with_peers()
+        self.ask('PUT', 'c', ENABLE)
+        ahead = Life(False, Stamp(self.life().stamp.ticks + 10 ** 6), 'south')
+        self.ask.filter.strategy({}, 'a', 'c', Mode(self.mode)).set_life(ahead)
+        del self.containers['a', 'c']
+        put = self.ask.proxy._container_PUT
+
+        def refused(req, *path):
+            """Answer as Swift does: that deletion is newer."""
+            if Stamp.parse(req.headers.get(
+                    'X-Timestamp', str(Stamp(1)))) < ahead.stamp:
+                return HTTPConflict(request=req)
+            return put(req, *path)
+        with mock.patch.object(self.ask.proxy, '_container_PUT', refused):
+            self.assertEqual(201, self.ask('PUT', 'c').status_int)
+            self.assertEqual(409, self.ask('PUT', 'd').status_int)
+        self.assertEqual(ahead, self.life())
 
 
 class TestWriteRepair(DeletionsCase, SwiftTestCase):
