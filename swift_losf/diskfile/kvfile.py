@@ -4,7 +4,7 @@
 import errno
 import os
 from contextlib import contextmanager, suppress
-from os.path import basename, dirname, isdir
+from os.path import basename, dirname
 from typing import Any
 
 from swift.common.concurrency import tpool
@@ -20,6 +20,7 @@ from swift.obj import diskfile
 
 from swift_losf.diskfile.known_files import KnownMetadata, OneObject
 from swift_losf.diskfile.kvmanager import KVManager
+from swift_losf.diskfile.queued import keep_queued
 from swift_losf.volumes.ballast import is_given_up
 
 
@@ -107,10 +108,7 @@ class KVWriter(diskfile.BaseDiskFileWriter):
         """
         files = self._store.register(self._where, name, pending, superseded,
                                      is_last)
-        suffix_path = dirname(self._datadir)
-        if not isdir(dirname(suffix_path)):
-            # The partition was deleted before there was anything in it.
-            self.manager.invalidate_hash(suffix_path)
+        keep_queued(self.manager, dirname(self._datadir))
         return files
 
     def _superseded(self, name):

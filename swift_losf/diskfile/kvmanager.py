@@ -28,6 +28,7 @@ from swift_losf.diskfile.complaints import complaints_of
 from swift_losf.diskfile.known_files import ListedSuffix, OneObject
 from swift_losf.diskfile.lookahead import Lookahead
 from swift_losf.diskfile.object_files import ObjectFiles
+from swift_losf.diskfile.queued import keep_queued
 from swift_losf.diskfile.refusal import refuse
 from swift_losf.diskfile.store import Store
 from swift_losf.errors import IndexUnavailable
@@ -289,9 +290,10 @@ class KVManager(diskfile.BaseDiskFileManager):
 
     def quarantine_dir_renamer(self, device_path, from_dir):
         store, where = self.find(from_dir)
-        self.invalidate_hash(dirname(from_dir) if where.object_hash
-                             else from_dir)
+        suffix_path = dirname(from_dir) if where.object_hash else from_dir
+        self.invalidate_hash(suffix_path)
         store.quarantine(where)
+        keep_queued(self, suffix_path)
         self.files.note_removal()
         return join(device_path, 'quarantined',
                     basename(store.layout.objects), basename(from_dir))

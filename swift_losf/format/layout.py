@@ -3,9 +3,10 @@
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from os.path import basename, join
 from typing import Iterable, List, Optional, Tuple
+
+from swift_lightsync.common.cached import cached_property
 
 LOSF_BASE = 'losf'
 OBJECTS_BASE = 'objects'

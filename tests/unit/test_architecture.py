@@ -27,8 +27,8 @@ PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
 #: What pure rooms may import beside each other: modules that only compute.
 PURE_MODULES = {'cosbench.errors'} | {
     'swift_lightsync.common.' + name for name in (
-        'address', 'backoff', 'openmetrics', 'options', 'record_codecs',
-        'record_limits', 'records', 'signing', 'text')}
+        'address', 'backoff', 'cached', 'openmetrics', 'options',
+        'record_codecs', 'record_limits', 'records', 'signing', 'text')}
 #: What modules of common/ import beside the standard library: COSBench and
 #: LOSF use the others where there is no Swift.
 COMMON_ALSO = {'node_arguments': {'swift'}, 'nodes': {'swift'},
@@ -199,6 +199,14 @@ class TestArchitecture(unittest.TestCase):
         for module in modules():
             for name in imports_of(module):
                 self.assertNotEqual('tools', name.split('.')[0], module)
+
+    def test_no_kept_value_has_a_lock(self):
+        """See swift_lightsync/common/cached.py."""
+        for module, path in modules().items():
+            if module.startswith('swift_'):
+                with open(path, encoding='utf8') as source:
+                    self.assertNotIn(('functools', 'cached_property'),
+                                     set(imports(source.read())), module)
 
     def test_eventlet_comes_by_way_of_swift(self):
         for module in modules():

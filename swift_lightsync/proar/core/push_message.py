@@ -7,7 +7,6 @@ PROTOCOL.md, "A push of many".
 import json
 import struct
 from dataclasses import dataclass
-from functools import cached_property
 from typing import (
     Annotated,
     Dict,
@@ -21,6 +20,7 @@ from typing import (
     get_args,
 )
 
+from swift_lightsync.common.cached import cached_property
 from swift_lightsync.common.records import (
     Between,
     Length,

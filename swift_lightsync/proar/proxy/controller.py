@@ -5,7 +5,7 @@ The first attempt that decides it answers. PROTOCOL.md.
 """
 
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from swift.common.concurrency import sleep
 from swift.common.http import HTTP_NOT_FOUND, is_success
@@ -23,6 +23,7 @@ from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import cors_validation, delay_denial
 from swift.proxy.controllers.obj import ReplicatedObjectController
 
+from swift_lightsync.common.cached import cached_property
 from swift_lightsync.proar.proxy.other_rings import OtherRings
 from swift_lightsync.proar.proxy.policy_options import OnPrimaryFailure
 from swift_lightsync.proar.proxy.reads import NewestRead, RoleRead, Undecided

@@ -5,12 +5,12 @@ PROTOCOL.md, "Sets of partitions", has the bytes.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from hashlib import md5
 from itertools import accumulate
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
+from swift_lightsync.common.cached import cached_property
 from swift_lightsync.sync.core import merkle
 
 #: Most partitions of a set: bounds what a receiver keeps and computes.

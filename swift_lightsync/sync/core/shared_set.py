@@ -6,8 +6,8 @@ PROTOCOL.md, "Sets of partitions", has the bytes.
 
 import struct
 from collections import defaultdict
-from functools import cached_property
 
+from swift_lightsync.common.cached import cached_property
 from swift_lightsync.sync.core.partition_set import (
     ItemSet,
     PartitionSet,

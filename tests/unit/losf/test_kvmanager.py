@@ -328,6 +328,37 @@ class TestPartitions(KVTest):
         self.assertIn(self.hash(other)[-3:], self.manager.get_hashes(
             'd1', PARTITION, [], self.policy))
 
+    def hashes(self):
+        return self.manager.get_hashes('d1', PARTITION, [], self.policy)
+
+    def test_who_hashes_a_suffix_before_its_file_is_entered_does_it_again(
+            self):
+        """It would be taken for hashed, and nobody would replicate it."""
+        df = self.diskfile()
+        for name, change in (
+                ('register', lambda: self.write(b'new', 2)),
+                ('quarantine', lambda: self.manager.quarantine_renamer(
+                    df._device_path, df._datadir + '/x'))):
+            method, seen = getattr(self.store(), name), []
+
+            def hashed_before(*args, **kwargs):
+                seen.append(self.hashes())
+                return method(*args, **kwargs)
+            with mock.patch.object(self.store(), name, hashed_before):
+                change()
+            before, after = (hashes.get(self.hash()[-3:])
+                             for hashes in (*seen, self.hashes()))
+            self.assertTrue(before)
+            self.assertNotEqual(before, after, name)
+
+    def test_what_is_queued_is_not_queued_again(self):
+        self.hashes()
+        with mock.patch.object(
+                self.manager, 'invalidate_hash',
+                side_effect=self.manager.invalidate_hash) as queue:
+            self.write(b'new', 2)
+        self.assertEqual(1, queue.call_count)
+
     def test_deleting_an_object_leaves_the_others_of_its_suffix(self):
         self.manager.delete_hash_dir('d1', PARTITION, self.hash(),
                                      self.policy)

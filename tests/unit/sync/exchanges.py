@@ -223,7 +223,7 @@ class ExchangeTestCase(ClusterTestCase):
 class SsyncTestCase(ExchangeTestCase):
     method = 'ssync'
     #: What the peer is sent after its suffix hashes.
-    after_hashes = []
+    after_hashes = ['rehash']
 
     @contextlib.contextmanager
     def pushes(self):

@@ -191,7 +191,7 @@ class TestManyPartitions(ExchangeTestCase):
         self.put_all('o', 2, [0], (1, 5))
         stats = self.run_pass(0)
         self.assert_converged(files=PARTS)
-        self.assertEqual(['suffixes'], self.others())
+        self.assertEqual(['suffixes', 'rehash'], self.others())
         requests = self.requests()[1]
         self.assertEqual((None, 2), (requests.get('REPLICATE'),
                                      requests['SSYNC']))

@@ -190,12 +190,16 @@ class Exchanging:
         :returns: for each round of which nothing is left to push, the number
             of suffixes that were pushed to
         """
-        if self.in_pieces:
-            return (yield from self._push_pieces(batch, differing))
         pushed: dict[Round, int] = {}
-        for each, difference in differing.items():
-            if (yield PushSuffixes(batch, each, difference.suffixes)):
-                pushed[each] = len(difference.suffixes)
+        if self.in_pieces:
+            pushed = yield from self._push_pieces(batch, differing)
+        else:
+            for each, difference in differing.items():
+                if (yield PushSuffixes(batch, each, difference.suffixes)):
+                    pushed[each] = len(difference.suffixes)
+        if pushed:
+            yield from self._ask(batch, AskRehash(batch, {
+                each.partition: differing[each].suffixes for each in pushed}))
         return pushed
 
     def _push_pieces(self, batch: Batch,
@@ -208,9 +212,6 @@ class Exchanging:
         if to_push and not (yield PushPaths(
                 batch, {each: differing[each] for each in to_push}, to_push)):
             known = {each: () for each in known if each not in to_push}
-        if known:
-            yield from self._ask(batch, AskRehash(batch, {
-                each.partition: differing[each].suffixes for each in known}))
         return {each: len({path.split('/')[1] for path in found})
                 for each, found in known.items()}
 
