@@ -2,6 +2,8 @@
 """``tools/chaos``: all goes wrong for some minutes, and nothing is lost."""
 
 import argparse
+import os
+import shutil
 import time
 
 from tests.chaos.census import Census, logged
@@ -24,14 +26,18 @@ def _parser():
     add('--clients', type=int, default=6, help='(%(default)s)')
     add('--stock', action='store_true',
         help="strike one cluster of Swift's own classes instead")
+    add('--logs', metavar='DIRECTORY', help='where all logs are copied to in '
+        'the end')
     add('--patience', type=float, default=1200, help='seconds that all may '
         'take to become the same in the end (%(default)s)')
     return parser
 
 
-def play(seed, minutes, clients=6, stock=False, patience=1200, say=print):
+def play(seed, minutes, clients=6, stock=False, patience=1200, logs=None,
+         say=print):
     """Play one run.
 
+    :param logs: a directory that all logs are copied to; None: to none
     :param say: is told what happens
     :returns: a list of texts: what is wrong in the end
     """
@@ -53,6 +59,10 @@ def play(seed, minutes, clients=6, stock=False, patience=1200, say=print):
         wrong += Census.of(world).leaks(before)
         floods, traces = logged(world, (end - begin) / 60)
         wrong += floods
+        if logs:
+            for site, cluster in world.clusters.items():
+                shutil.copytree(cluster.layout.logs,
+                                os.path.join(logs, site))
     say('seed %d, %g minutes: all the same after %.0f s; requests: %s' % (
         seed, minutes, end - struck, ', '.join(
             '%s %s: %d' % (*key, number) for key, number in sorted(
