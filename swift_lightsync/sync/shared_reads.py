@@ -125,14 +125,16 @@ class SharedReads:
             wanted[device][policy].append(partition)
         roots: dict[SharedItem, str] = {}
         states: dict[str, DeviceState] = {}
-        threads = [spawn(self._read, device, by_policy, patience, anew, roots,
-                         states)
+        threads = {device: spawn(self._read, device, by_policy, patience,
+                                 anew, roots, states)
                    for device, by_policy in wanted.items()
-                   if device not in self._hanging]
+                   if device not in self._hanging}
         with Timeout(patience * (1 + GRACE), False):
-            for thread in threads:
+            for thread in threads.values():
                 thread.wait()
-        self._hanging.update(set(wanted) - set(states))
+        # One that has failed just now hangs no more.
+        self._hanging.update(device for device, thread in threads.items()
+                             if not thread.dead)
         hanging = DeviceState(Condition.NOT_YET, math.ceil(patience))
         return roots, [states.get(device, hanging)
                        for device in items.devices]

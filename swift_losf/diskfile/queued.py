@@ -40,5 +40,6 @@ def is_queued(suffix_path: str) -> bool:
             size = os.fstat(lines.fileno()).st_size
             lines.seek(max(0, size - LOOKED_AT))
             return b'%s\n' % suffix.encode('ascii') in lines.read()
-    except FileNotFoundError:
+    except OSError:
+        # There is none, or it cannot be read: queued twice does no harm.
         return False

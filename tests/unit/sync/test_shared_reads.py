@@ -5,11 +5,14 @@ import shutil
 import threading
 from unittest import mock
 
+from swift.common.concurrency import sleep
+
 from swift_lightsync.sync import patient_reads, shared_reads, verb
 from swift_lightsync.sync.core.comparison import UNREAD, slice_roots
 from swift_lightsync.sync.core.conversation import Condition
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.fingerprints import Fingerprints
+from swift_lightsync.sync.shared_reads import SharedReads
 from swift_lightsync.sync.wire.sync_message import (
     Verdict,
     decode_reply,
@@ -123,6 +126,21 @@ class TestShared(VerbTestCase):
             go.set()
             wait_for(lambda: not self.app._shared._hanging, 'the disk')
             self.assertEqual((Verdict.COMPARED, []), self.compared())
+
+    def test_a_read_that_fails_just_as_its_time_ends_leaves_no_disk_hanging(
+            self):
+        genuine = shared_reads.spawn
+
+        def heard_of_late(*args):
+            thread = genuine(*args)
+            thread.wait = lambda: sleep(DEADLINE)
+            return thread
+        with mock.patch.object(verb, '_patience', return_value=1), \
+                mock.patch.object(shared_reads, 'spawn', heard_of_late), \
+                mock.patch.object(SharedReads, '_device',
+                                  side_effect=OSError(5, 'bad')):
+            self.assertEqual([Condition.NOT_YET] * 2, self.conditions())
+        self.assertEqual((Verdict.COMPARED, []), self.compared())
 
     def test_what_is_no_question_is_a_400(self):
         self.refused(400, b'x' * 99, 'magic', path='/sda/roots')
