@@ -208,6 +208,12 @@ class TestArchitecture(unittest.TestCase):
                     self.assertNotIn(('functools', 'cached_property'),
                                      set(imports(source.read())), module)
 
+    def test_no_limit_of_time_ignores_a_cancellation(self):
+        """See tools/cosbench/tasks.py."""
+        for module, path in modules().items():
+            with open(path, encoding='utf8') as source:
+                self.assertNotIn('asyncio.wait_for', source.read(), module)
+
     def test_eventlet_comes_by_way_of_swift(self):
         for module in modules():
             if module.startswith('swift_lightsync'):

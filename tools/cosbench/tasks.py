@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that go on beside something else, and end with it; and a limit of time
-that Python 3.10 does not have.
+"""Tasks that go on beside something else, and end with it; and the limit of
+time for all waits: ``wait_for`` of Python before 3.12 ignores a cancellation
+that comes just as the result does, and ``ended`` would wait for ever.
 """
 
 import asyncio

@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from contextlib import contextmanager
+from threading import Event
 from urllib.parse import quote
 
 from cosbench.commands.remote import CallFailed, call
@@ -40,22 +41,25 @@ def runner(args):
 
 
 def _fetch(args, data, seed):
-    there = call(args, 'POST', '/v1/workloads?seed=%d' % seed, data)['id']
-    path = '/v1/workloads/' + quote(there, safe='')
-    try:
-        with _signals():
-            _wait(args, path)
-    except KeyboardInterrupt:
+    with _signals() as told_to_end:
+        there = call(args, 'POST', '/v1/workloads?seed=%d' % seed, data)['id']
+        path = '/v1/workloads/' + quote(there, safe='')
+        has_ended = _wait(args, path, told_to_end)
+    if not has_ended:
         print('%s is cancelled at the controller' % there, file=sys.stderr)
         call(args, 'POST', path + '/cancel')
-        _wait(args, path)
+        _wait(args, path, Event())
     return call(args, 'GET', path + '/result')
 
 
-def _wait(args, path):
-    """Wait for the end of a run; a controller may be away for a while."""
+def _wait(args, path, told_to_end):
+    """Wait for the end of a run; a controller may be away for a while.
+
+    :param told_to_end: an ``Event``, which ends the wait, too
+    :returns: whether the run has ended
+    """
     failing = None
-    while True:
+    while not told_to_end.wait(LOOK):
         try:
             state = call(args, 'GET', path)['state']
             failing = None
@@ -65,17 +69,21 @@ def _wait(args, path):
                 raise
         else:
             if WorkloadState(state).final:
-                return
-        time.sleep(LOOK)
+                return True
+    return False
 
 
 @contextmanager
 def _signals():
-    """Have SIGTERM end the block as SIGINT does."""
-    def interrupt(number, frame):
-        raise KeyboardInterrupt
-    before = signal.signal(signal.SIGTERM, interrupt)
+    """Have SIGTERM and SIGINT end no more than a wait.
+
+    :returns: a context of an ``Event``, which they set
+    """
+    told_to_end = Event()
+    before = {number: signal.signal(number, lambda *_: told_to_end.set())
+              for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield told_to_end
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -15,6 +15,7 @@ from cosbench.driver.signature import (
     check_answer,
     request_fields,
 )
+from cosbench.tasks import timeout
 from swift_lightsync.common.records import (
     Between,
     RecordError,
@@ -92,9 +93,9 @@ class Driver:
         fields = request_fields(self._secret, method, target, data,
                                 time.time(), nonce)
         try:
-            status, answer = await asyncio.wait_for(
-                self._exchange(method, target, data, nonce, fields),
-                seconds or self.timeout)
+            async with timeout(seconds or self.timeout):
+                status, answer = await self._exchange(
+                    method, target, data, nonce, fields)
         except asyncio.TimeoutError:
             raise NoAnswer('no answer') from None
         except (aiohttp.ClientError, OSError, ValueError, RecursionError,

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from cosbench.driver.secret import SECRET
+from cosbench.tasks import timeout
 
 #: Seconds.
 BOOT, STOP, PAUSE = 30.0, 10.0, 1.0
@@ -42,8 +43,8 @@ class Child:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             env=self._environment)
         try:
-            line = await asyncio.wait_for(
-                self.process.stdout.readline(), BOOT)
+            async with timeout(BOOT):
+                line = await self.process.stdout.readline()
             self.port = json.loads(line)['port']
         except (ValueError, asyncio.TimeoutError):
             await self.stop()
@@ -55,7 +56,8 @@ class Child:
         if self.process.returncode is None:
             self.process.stdin.close()
             try:
-                await asyncio.wait_for(self.process.wait(), STOP)
+                async with timeout(STOP):
+                    await self.process.wait()
             except asyncio.TimeoutError:
                 self.process.kill()
                 await self.process.wait()

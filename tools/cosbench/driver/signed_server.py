@@ -19,6 +19,7 @@ from cosbench.driver.signature import (
     answer_signature,
 )
 from cosbench.errors import ConfigError, WorkloadError
+from cosbench.tasks import timeout
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.common.signing import SignatureError
 
@@ -61,7 +62,8 @@ async def received(reading, seconds):
     :raises Failure: if it is not, or not all of it
     """
     try:
-        return await asyncio.wait_for(reading, seconds)
+        async with timeout(seconds):
+            return await reading
     except asyncio.TimeoutError:
         raise Failure(408, 'the body did not come in %d s'
                       % seconds) from None

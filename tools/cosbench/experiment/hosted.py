@@ -21,6 +21,7 @@ from cosbench.experiment.conduct import (
     remember,
 )
 from cosbench.experiment.findings import Aims
+from cosbench.tasks import timeout
 
 #: That go on at the same time; seconds between two looks at a run.
 MOST, LOOK = 8, 0.5
@@ -105,7 +106,8 @@ class Hosted:
         entry = self._controller.entry(run_id)
         while not entry.state.final:
             with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(stopped.wait(), LOOK)
+                async with timeout(LOOK):
+                    await stopped.wait()
                 await self._controller.cancel(run_id)
                 stopped = asyncio.Event()
         return await asyncio.to_thread(self._controller.document, run_id)

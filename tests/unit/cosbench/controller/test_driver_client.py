@@ -2,6 +2,7 @@
 """The controller against what claims to be a driver."""
 
 import asyncio
+import itertools
 import json
 import time
 import unittest
@@ -118,6 +119,24 @@ class TestAsk(unittest.TestCase):
     def test_silence_ends_after_the_time_out(self):
         with self.assertRaisesRegex(NoAnswer, '^no answer$'):
             asked(lambda nonce: None, status, 0.5)
+
+    def test_one_that_is_cancelled_never_answers(self):
+        """Not even if its answer comes just then: who cancels it waits for
+        its end, and what goes on has none.
+        """
+        async def until_it_is_too_late(driver):
+            for turns in itertools.count():
+                task = asyncio.ensure_future(status(driver))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                if not task.cancel():
+                    return task.exception()
+                await asyncio.wait([task])
+                self.assertTrue(task.cancelled(), turns)
+        for answer, kind in (good, type(None)), (lambda _: b'', NoAnswer):
+            with self.subTest(kind):
+                last, _ = asked(answer, until_it_is_too_late)
+                self.assertIsInstance(last, kind)
 
     def test_a_refusal_is_not_the_end_of_a_driver(self):
         def refuse(nonce):

@@ -3,9 +3,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import unittest
+from unittest import mock
 
+from cosbench.commands import remote_runs
 from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import reads
 from tests.unit.cosbench.driver.scripts import wait_for_end
@@ -155,3 +159,23 @@ class TestThroughAController(ExperimentCase):
         self.assertIn('--end-run is an option of the controller', done.stderr)
         self.controller.kill()
         self.assertEqual(1, cosbench(*self.arguments()).returncode)
+
+
+class TestSignals(unittest.TestCase):
+
+    def test_a_run_that_is_being_submitted_is_cancelled_too(self):
+        asked = []
+
+        def call(args, method, path, body=None):
+            asked.append('%s %s' % (method, path))
+            if body:
+                os.kill(os.getpid(), number)
+            return {'id': 'w1', 'state': 'cancelled'}
+        for number in signal.SIGTERM, signal.SIGINT:
+            before = signal.signal(number, lambda *_: None)
+            self.addCleanup(signal.signal, number, before)
+            with mock.patch.object(remote_runs, 'call', call):
+                remote_runs._fetch(None, b'x', 1)
+        self.assertEqual(2 * [
+            'POST /v1/workloads?seed=1', 'POST /v1/workloads/w1/cancel',
+            'GET /v1/workloads/w1', 'GET /v1/workloads/w1/result'], asked)
