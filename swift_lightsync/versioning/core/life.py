@@ -15,7 +15,7 @@ sites like the versions there.
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Iterable, Literal, Optional, Tuple
+from typing import Annotated, Dict, Iterable, Literal, Optional, Tuple
 
 from swift_lightsync.common.records import Length, Parsed, Record
 from swift_lightsync.versioning.core.keys import LIFE
@@ -53,14 +53,14 @@ class Life:
     site: str
 
     @property
-    def as_of(self) -> Headers:
+    def as_of(self) -> Dict[str, str]:
         """The header of a request that does what the record says."""
         return as_of(self.stamp)
 
 
-def as_of(stamp: Stamp) -> Headers:
+def as_of(stamp: Stamp) -> Dict[str, str]:
     """Return the header that has Swift change a container as of a stamp."""
-    return (('X-Timestamp', str(stamp)),)
+    return {'X-Timestamp': str(stamp)}
 
 
 def life_row(life: Life) -> Row:

@@ -16,6 +16,7 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
+from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.data.container import (
     ENABLED,
     MODE,
@@ -148,7 +149,7 @@ class ContainerContext:
         life = strategy and strategy.life()
         if not life or life.exists:
             return None
-        req.headers['X-Timestamp'] = str(strategy.tick(life.stamp))
+        req.headers.update(as_of(strategy.tick(life.stamp)))
         return self.versioned.change(req)
 
     @property

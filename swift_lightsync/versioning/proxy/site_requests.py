@@ -167,7 +167,7 @@ class SiteRequests:
                         'The storage policy %s of the container %s is not '
                         'known here' % (policy, versioned.name))
                 headers['X-Storage-Policy'] = policy
-        for when in dict(as_of(stamp)), {}:
+        for when in as_of(stamp), {}:
             req = internal(env, method, versioned.path, {**headers, **when})
             resp = ContainerContext(versioned, self.filter.options,
                                     self.filter.logger, False).respond(req)
@@ -180,6 +180,6 @@ class SiteRequests:
             resp = send_internal(self.filter.app, req, 'POST',
                                  versioned.path, {
                                      **enabled_headers(True),
-                                     **dict(as_of(first))})
+                                     **as_of(first)})
         if not is_success(resp.status_int):
             raise resp

@@ -237,12 +237,13 @@ class Database:
         if after < min(rowids):
             found = page
         else:
+            records = []
             with reading(self.broker) as connection:
-                found = [self._item(*record) for some in (
-                    rowids[first:first + _AT_ONCE]
-                    for first in range(0, len(rowids), _AT_ONCE))
-                    for record in connection.execute(_AT % ','.join(
-                        '?' * len(some)), some)]
+                for first in range(0, len(rowids), _AT_ONCE):
+                    some = rowids[first:first + _AT_ONCE]
+                    records += connection.execute(
+                        _AT % ','.join('?' * len(some)), some)
+            found = [self._item(*record) for record in records]
         wanted = set(rowids)
         return {rowid: item for rowid, _, item in found
                 if item and rowid in wanted}

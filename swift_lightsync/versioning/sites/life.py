@@ -109,8 +109,8 @@ def _deleted(container, life):
 
 def _change(container, method, life, headers=()):
     """Change or delete a container as of a record; return the status."""
-    status = container.change(method, dict(headers, **dict(
-        life.as_of))).status_int
+    status = container.change(
+        method, {**dict(headers), **life.as_of}).status_int
     fine = (HTTP_CONFLICT, HTTP_NOT_FOUND) if method == 'DELETE' else ()
     if not 200 <= status < 300 and status not in fine:
         raise Refusal(503, '%s of the container: %d' % (method, status))

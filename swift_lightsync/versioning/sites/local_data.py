@@ -6,7 +6,7 @@ objects, through the proxy-server's code of this site.
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Dict
 
 from swift.common.concurrency import Timeout
 from swift.common.direct_client import direct_head_container
@@ -16,10 +16,7 @@ from swift.common.internal_client import InternalClient
 from swift.common.middleware.memcache import MemcacheMiddleware
 from swift.common.request_helpers import USE_REPLICATION_NETWORK_HEADER
 from swift.common.storage_policy import POLICIES
-from swift.common.swob import (
-    HTTPException,
-    Request,
-)
+from swift.common.swob import HTTPException, Request
 from swift.common.utils import (
     close_if_possible,
     config_true_value,
@@ -201,10 +198,11 @@ class LocalData:
         policy = POLICIES[database.policy]
         headers = {'X-Storage-Policy': policy.name, **enabled_headers(True),
                    **mode_headers(mode, database.hidden_container)}
-        for as_of in life.as_of, ():
+        now: Dict[str, str] = {}
+        for as_of in life.as_of, now:
             response = self._ask(
                 'PUT', (database.account, database.container),
-                dict(headers, **dict(as_of)))
+                {**headers, **as_of})
             if response.status_int != HTTP_CONFLICT:
                 break
             # Somebody has deleted it since, without a record.

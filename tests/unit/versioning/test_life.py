@@ -6,10 +6,9 @@ from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from swift.common.swob import Response
 
 from swift_lightsync.common.records import RecordError
-from swift_lightsync.versioning.core.keys import hidden_container, version_name
+from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import (
     ENABLED,
     Life,
@@ -447,66 +446,3 @@ class TestLife(SitesTestCase):
             self.rome._ask(device, 'DELETE', CONTAINER)
         self.rome.propagate()
         self.assertTrue(self.rome.has(CONTAINER))
-
-
-class TestRemoval(SitesTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.rome.create()
-        self.version = self.rome.put('o', b'1')
-        self.settle()
-        self.rome.purge('o', self.version.id)
-        self.rome.change('DELETE')
-
-    def remove(self, *sites):
-        for _ in range(3):
-            for site in sites or self.sites:
-                site.propagate(reclaim_age='0')
-
-    def assert_removed(self):
-        """Sites take turns until the last has heard of all."""
-        for _ in range(20):
-            self.remove()
-            if not self.there():
-                return
-        self.fail('there is still one at %s' % self.there())
-
-    def there(self):
-        return [site.name for site in self.sites if site.has(HIDDEN)]
-
-    def test_a_hidden_container_goes_when_all_have_all(self):
-        self.assert_removed()
-
-    def test_it_stays_while_a_peer_does_not_answer(self):
-        self.oslo.go_away()
-        self.remove(self.rome, self.paris)
-        self.assertEqual(['rome', 'paris', 'oslo'], self.there())
-        self.oslo.listen()
-        self.assert_removed()
-
-    def test_it_stays_for_reclaim_age(self):
-        self.settle()
-        self.assertEqual(3, len(self.there()))
-
-    def test_it_stays_while_a_replica_does_not_answer(self):
-        self.settle()
-        server = self.container_servers[int(self.rome.conf['bind_port'])]
-        server.spoil = lambda req: Response(status=503, request=req) \
-            if req.path.startswith('/sdb/') else None
-        self.rome.propagate(reclaim_age='0')
-        self.assertTrue(self.rome.has(HIDDEN))
-        server.recover()
-        self.assert_removed()
-
-    def test_nothing_is_resurrected_in_a_container_of_the_same_name(self):
-        self.assert_removed()
-        self.paris.create(X_Container_Meta_Life='new')
-        new = self.paris.put('o', b'2')
-        self.settle()
-        self.assert_same('o')
-        for site in self.sites:
-            self.assertEqual([str(new.id)],
-                             [each[0] for each in site.history('o')])
-            self.assertNotIn((HIDDEN, version_name('o', self.version.id)),
-                             site.data)

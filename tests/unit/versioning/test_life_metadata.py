@@ -31,7 +31,7 @@ class TestMetadata(SitesTestCase):
         life = next_life(self.rome.strategy, True)
         for device in DEVICES[:2]:
             self.rome._ask(device, 'POST', CONTAINER, headers={
-                READ: '', **dict(life.as_of)})
+                READ: '', **life.as_of})
         self.rome.strategy.set_life(life)
         self.settle()
         # The last replica is the one that its proxy asks.
@@ -42,7 +42,7 @@ class TestMetadata(SitesTestCase):
             life = next_life(self.rome.strategy, True)
             for device, each in zip(DEVICES, note):
                 self.rome._ask(device, 'POST', CONTAINER, headers={
-                    NOTE: each, **dict(life.as_of)})
+                    NOTE: each, **life.as_of})
             self.rome.strategy.set_life(life)
             self.settle()
             self.assertEqual(note is not DEVICES,
@@ -56,7 +56,7 @@ class TestMetadata(SitesTestCase):
         self.paris.change('POST', X_Container_Meta_Note='newer')
         self.settle()
         SiteContainer(self.rome, CONTAINER).change('POST', {
-            READ: '.r:*', **dict(life.as_of)})
+            READ: '.r:*', **life.as_of})
         self.rome.strategy.set_life(life)
         self.settle()
         self.assertEqual([None] * 3, self.of(READ))
