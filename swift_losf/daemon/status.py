@@ -79,7 +79,7 @@ class Seen:
     :param free: percent that is free on the device or where the index is,
         whatever is less; if it serves
     :param full: whether only deletes are accepted
-    :param pid: of the process that listens, if one does
+    :param pid: of the process that listens, if it does not serve
     """
     device: str
     policy: int
@@ -152,20 +152,23 @@ def look(key, layout, is_there, timeout):
     :param timeout: seconds that the server has to answer
     :returns: Seen
     """
-    def seen(state, *args):
-        return Seen(key.device, key.policy_index, state, *args,
-                    pid=_listener(layout.socket) if is_there else None)
+    def seen(state, detail='', **known):
+        return Seen(key.device, key.policy_index, state, detail, **known)
+
+    def silent(state, err):
+        return seen(state, str(err), pid=_listener(layout.socket))
     if not is_there:
         return seen(State.UNMOUNTED)
     try:
         statistics = IndexClient(layout.socket, timeout).statistics()
-        return seen(State.SERVING, '', statistics, free_percent(layout),
-                    any(map(is_given_up, layout.ballasts)))
+        return seen(State.SERVING, statistics=statistics,
+                    free=free_percent(layout),
+                    full=any(map(is_given_up, layout.ballasts)))
     except IndexUnavailable as err:
-        return seen(State.RECOVERING if err.status_int == _RECOVERING
-                    else State.DOWN, str(err))
+        return silent(State.RECOVERING if err.status_int == _RECOVERING
+                      else State.DOWN, err)
     except OSError as err:
-        return seen(State.DOWN, str(err))
+        return silent(State.DOWN, err)
 
 
 def _listener(path):
