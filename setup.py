@@ -117,6 +117,8 @@ setup(
             'swift-proar-lag = swift_lightsync.proar.lag_report:main',
             'swift-version-clock = '
             'swift_lightsync.versioning.sites.version_clock:main',
+            'swift-version-copy = '
+            'swift_lightsync.versioning.sites.version_copy:main',
             'swift-version-sync-report = '
             'swift_lightsync.versioning.sites.sync_report:main',
         ],

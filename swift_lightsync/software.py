@@ -152,8 +152,10 @@ def _judge(replies: Mapping[str, Sequence[Reply]], scope: Scope) -> Verdict:
                    'Servers that were asked, by outcome.')
     for outcome, count in counts.items():
         nodes.add(count, outcome=outcome.value)
-    return Verdict(True, findings, '%d of %d servers answered' % (
-        counts[Outcome.ANSWERED], len(replies[PATH])), [nodes])
+    without = counts[Outcome.WITHOUT]
+    return Verdict(True, findings, '%d of %d servers answered%s' % (
+        counts[Outcome.ANSWERED], len(replies[PATH]),
+        without and ', %d do not have the filter' % without or ''), [nodes])
 
 
 def _of_node(place: str, node: NodeSoftware) -> Iterator[Finding]:

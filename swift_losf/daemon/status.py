@@ -13,6 +13,8 @@ device that hangs costs `losf_index_timeout`, and all are asked at once.
 import argparse
 import enum
 import json
+import socket
+import struct
 import sys
 from dataclasses import dataclass
 from typing import Optional
@@ -77,6 +79,7 @@ class Seen:
     :param free: percent that is free on the device or where the index is,
         whatever is less; if it serves
     :param full: whether only deletes are accepted
+    :param pid: of the process that listens, if it does not serve
     """
     device: str
     policy: int
@@ -85,6 +88,7 @@ class Seen:
     statistics: Optional[Statistics] = None
     free: Optional[float] = None
     full: bool = False
+    pid: Optional[int] = None
 
     def problems(self, limits):
         """Return what is wrong: a list of (Severity, text)."""
@@ -113,7 +117,7 @@ class Seen:
         name = self.state.value[0]
         known, free = self.statistics, self.free
         if known is None or free is None:
-            return name
+            return '%s, pid %d' % (name, self.pid) if self.pid else name
         return ('%s, %.1f %% free, %d volumes, %d files, %d in quarantine, '
                 '%d bytes to be given back' % (
                     name, free, known.volumes, known.files,
@@ -123,7 +127,7 @@ class Seen:
         """Return the same as a dict, for JSON."""
         return {'device': self.device, 'policy': self.policy,
                 'state': self.state.value[0], 'free_percent': self.free,
-                'full': self.full,
+                'full': self.full, 'pid': self.pid,
                 **(vars(self.statistics) if self.statistics else {})}
 
 
@@ -148,19 +152,35 @@ def look(key, layout, is_there, timeout):
     :param timeout: seconds that the server has to answer
     :returns: Seen
     """
-    def seen(state, *args):
-        return Seen(key.device, key.policy_index, state, *args)
+    def seen(state, detail='', **known):
+        return Seen(key.device, key.policy_index, state, detail, **known)
+
+    def silent(state, err):
+        return seen(state, str(err), pid=_listener(layout.socket))
     if not is_there:
         return seen(State.UNMOUNTED)
     try:
         statistics = IndexClient(layout.socket, timeout).statistics()
-        return seen(State.SERVING, '', statistics, free_percent(layout),
-                    any(map(is_given_up, layout.ballasts)))
+        return seen(State.SERVING, statistics=statistics,
+                    free=free_percent(layout),
+                    full=any(map(is_given_up, layout.ballasts)))
     except IndexUnavailable as err:
-        return seen(State.RECOVERING if err.status_int == _RECOVERING
-                    else State.DOWN, str(err))
+        return silent(State.RECOVERING if err.status_int == _RECOVERING
+                      else State.DOWN, err)
     except OSError as err:
-        return seen(State.DOWN, str(err))
+        return silent(State.DOWN, err)
+
+
+def _listener(path):
+    """Return the pid of the process that listens, though it hang, or None."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(0)
+        try:
+            client.connect(path)
+            return struct.unpack('3i', client.getsockopt(
+                socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+        except OSError:
+            return None
 
 
 def look_at_all(conf):

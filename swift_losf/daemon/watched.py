@@ -54,9 +54,11 @@ class IndexServer(Record):
 
     def problems(self) -> list[tuple[Severity, str]]:
         """Return what is wrong: how bad, and what."""
+        if self.state == 'unmounted':
+            return [(Severity.WARNING, 'it is not mounted')]
         if self.state != 'running' or self.error:
-            return [(Severity.CRITICAL, ': '.join(filter(
-                None, ('its index server is %s' % self.state, self.error))))]
+            return [(Severity.CRITICAL, 'its index server is %s%s' % (
+                self.state, self.error and ', but: ' + self.error))]
         found = []
         if self.is_full:
             found.append((Severity.CRITICAL,

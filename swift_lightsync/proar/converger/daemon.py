@@ -130,9 +130,8 @@ class ObjectConverger(Daemon):
 
     def _be_alone(self):
         if self._alone is None:
-            self._alone = be_alone(SECTION, '%s %s' % (
-                os.path.realpath(self.conf.get('devices', '/srv/node')),
-                self.port))
+            self._alone = be_alone(
+                SECTION, self.conf.get('devices', '/srv/node'), self.port)
 
     def run_once(self, *args, **kwargs):
         """Push what the logs have now to the devices that answer."""

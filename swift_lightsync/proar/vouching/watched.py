@@ -7,6 +7,7 @@ from typing import Any
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 
+from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.common.health import (
     Routes,
     Scope,
@@ -14,7 +15,7 @@ from swift_lightsync.common.health import (
     Watched,
     warn,
 )
-from swift_lightsync.common.node_arguments import policies
+from swift_lightsync.common.node_arguments import load_ring, policies
 from swift_lightsync.common.nodes import Reply
 from swift_lightsync.common.openmetrics import Family
 from swift_lightsync.proar import lag
@@ -30,12 +31,28 @@ def routes(conf: Mapping[str, Any]) -> Routes:
     return {lag.PATH: lambda: lag.read(source, time.time()).encode()}
 
 
+def _members(swift_dir: str, followed: set[int]) -> set[NodeTuple]:
+    """Return the addresses of the servers of the policies that are followed.
+
+    :param swift_dir: the directory of swift.conf and the rings
+    :param followed: indexes of the policies
+    """
+    return {(device['ip'], device['port'])
+            for policy in policies(swift_dir, None)
+            if int(policy) in followed
+            for device in load_ring(swift_dir, policy).devs if device}
+
+
 def _judge(replies: Mapping[str, Sequence[Reply]], scope: Scope) -> Verdict:
-    heard = [reply for reply in replies[lag.PATH]
-             if not reply.answer or reply.answer.updated
-             or reply.answer.troubles]
-    if not any(reply.answer for reply in heard):
+    used = [reply.answer for reply in replies[lag.PATH] if reply.answer
+            and (reply.answer.updated or reply.answer.troubles)]
+    if not used:
         return Verdict(False)
+    # One that never reported counts where others follow a policy of its.
+    members = _members(scope.swift_dir, {
+        each.policy for answer in used for each in answer.devices})
+    heard = [reply for reply in replies[lag.PATH] if not reply.answer
+             or reply.answer in used or reply.host in members]
     indexes = {int(policy) for policy in policies(scope.swift_dir, None)}
     lags: Lags = assess(heard, indexes, scope.patience)
     entries = sum(row.lag.entries for row in lags.rows)

@@ -155,16 +155,20 @@ class TestStatus(InProcessTestCase):
         stop(sda['pid'])
         try:
             found, rows = self.rows(*self.free())
+            _, text = self.run_status(*self.free())
         finally:
             os.kill(sda['pid'], signal.SIGCONT)
+        self.assertEqual(sda['pid'], rows['sda']['pid'])
+        self.assertIn('CRITICAL: down, pid %d' % sda['pid'], text)
         self.assertEqual((2, 'down', 'serving'), (
             found, rows['sda']['state'], rows['sdb']['state']))
         self.assertIn('has not answered within 3 s',
                       rows['sda']['problems'][0])
         made.stop()
         found, rows = self.rows(*self.free())
-        self.assertEqual((2, ['down', 'down']), (
-            found, [rows[each]['state'] for each in ('sda', 'sdb')]))
+        self.assertEqual((2, [('down', None)] * 2), (found, [
+            (rows[each]['state'], rows[each]['pid'])
+            for each in ('sda', 'sdb')]))
 
     def test_a_device_that_is_not_there_is_unmounted(self):
         self.save_ring(node(0, 6200, 'sda'))

@@ -52,8 +52,11 @@ class TestJudge(unittest.TestCase):
         for expected, fields in (
                 ((Severity.CRITICAL, 'its index server is down'),
                  {'state': 'down'}),
-                ((Severity.CRITICAL, 'its index server is running: hangs'),
+                ((Severity.CRITICAL,
+                  'its index server is running, but: hangs'),
                  {'error': 'hangs'}),
+                ((Severity.WARNING, 'it is not mounted'),
+                 {'state': 'unmounted'}),
                 ((Severity.CRITICAL,
                   'it is full, only deletes are accepted'),
                  {'is_full': True, 'free_percent': 0.0}),

@@ -4,8 +4,10 @@
 
 import json
 import os
+import shutil
 import time
 import unittest
+from tempfile import TemporaryDirectory
 from unittest import mock
 
 from swift_lightsync.common.options import OptionError
@@ -132,13 +134,32 @@ class TestWorkers(ConvergerTestCase):
 class TestOneAtATime(unittest.TestCase):
 
     def test_a_second_one_ends_and_says_why(self):
-        name = '/srv/of-%d 6200' % os.getpid()
-        first = be_alone('section', name)
-        with self.assertRaisesRegex(SystemExit, name):
-            be_alone('section', name)
-        be_alone('section', name + '1').close()
-        first.close()
-        be_alone('section', name).close()
+        with TemporaryDirectory() as one, TemporaryDirectory() as other:
+            first = be_alone('section', one, 6200)
+            with self.assertRaisesRegex(SystemExit, one):
+                be_alone('section', one, 6200)
+            for distinct in ((other, 6200), (one, 6201), (one, None)):
+                be_alone('section', *distinct).close()
+            first.close()
+            be_alone('section', one, 6200).close()
+
+    def test_the_directory_counts_whatever_it_is_called(self):
+        with TemporaryDirectory() as one, TemporaryDirectory() as moved:
+            os.symlink(one, moved + '/also')
+            with be_alone('section', one, 6200), \
+                    self.assertRaisesRegex(SystemExit, 'one runs already'):
+                be_alone('section', moved + '/also', 6200)
+            # as of another node whose container mounts it at the same path
+            with be_alone('section', one, 6200):
+                os.rename(one, moved + '/node')
+                os.mkdir(one)
+                be_alone('section', one, 6200).close()
+            shutil.rmtree(moved + '/node')
+
+    def test_devices_that_are_not_there_are_named(self):
+        with self.assertRaisesRegex(SystemExit, '/nowhere: no directory|'
+                                    'no directory .*/nowhere'):
+            be_alone('section', '/nowhere', 6200)
 
 
 class TestOptions(ConvergerTestCase):
