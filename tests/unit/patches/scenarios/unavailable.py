@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a reconstructor's pass over two devices, one of which goes away.
+"""Runs a reconstructor's pass over three devices, one of which goes away.
 
 Prints, as JSON, which devices' partitions were hashed, and which partitions
 are left.
@@ -13,7 +13,6 @@ from unittest import mock
 
 import swift
 from swift.common import storage_policy, utils
-from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.ring import RingBuilder
 from swift.common.storage_policy import ECStoragePolicy
 from swift.obj.reconstructor import ObjectReconstructor
@@ -41,12 +40,15 @@ def main(root):
         'devices': root, 'mount_check': 'false', 'swift_dir': root,
         'bind_port': '1', 'recon_cache_path': root})
     hashed = set()
+    get_hashes = reconstructor._get_hashes
 
     def hash_partition(device, *args, **kwargs):
-        if device == 'sda':
-            raise DiskFileDeviceUnavailable()
+        path = os.path.join(root, 'sda')
+        if os.path.isdir(path):
+            os.rename(path, path + '-away')
+        found = get_hashes(device, *args, **kwargs)
         hashed.add(device)
-        return {}
+        return found
     with mock.patch.object(reconstructor, '_get_hashes', hash_partition), \
             mock.patch('random.shuffle', lambda found: found.sort(
                 key=lambda each: each.get('part_path', ''))):
