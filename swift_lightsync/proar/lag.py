@@ -69,6 +69,10 @@ class DeviceStanding(Record):
     :param older: ids of devices that know its log to have been newer
     :param held: places of which another device holds what it lacks
     :param others: id of each device with another epoch -> that
+    :param unsure_seconds: how long it was in service since it may have lost
+        objects, whole minutes; None: it has all, or is in volumes
+    :param awaited: ids of the devices whose object-replicators have not ended
+        a pass since
     """
     device: str
     policy: Count
@@ -78,6 +82,8 @@ class DeviceStanding(Record):
     older: Tuple[int, ...]
     held: Count
     others: Dict[int, Count]
+    unsure_seconds: Optional[Number] = None
+    awaited: Tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

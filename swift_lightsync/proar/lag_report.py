@@ -8,7 +8,7 @@ was called wrongly.
 import argparse
 import sys
 from dataclasses import dataclass
-from typing import List
+from typing import List, Tuple
 
 from swift_lightsync.common.address import NodeTuple, place_name
 from swift_lightsync.common.command import argument, json_text, run
@@ -21,12 +21,19 @@ from swift_lightsync.common.nodes import Outcome, Question, ask_all
 from swift_lightsync.common.options import positive_seconds
 from swift_lightsync.common.text import printable
 from swift_lightsync.proar.core.epochs import epoch_text
-from swift_lightsync.proar.lag import PATH, DeviceLag, decode
+from swift_lightsync.proar.lag import (
+    PATH,
+    DeviceLag,
+    DeviceStanding,
+    decode,
+)
 
 PROAR = Question(PATH, decode)
 #: A converger that has not reported for so many seconds does not run.
 SILENT_AFTER = 30
 MAX_SECONDS = 60
+#: The passes of all object-replicators have ended in so many seconds.
+MAX_UNSURE = 86400
 #: What clients met is complained of for so many seconds.
 REMEMBER = 600
 TROUBLES = {
@@ -59,19 +66,28 @@ class Lags:
     """What is to be reported.
 
     :param rows: sorted by policy and host
+    :param roles: name of a device, and how it stands in a policy
     :param complaints: what is not well
     """
     rows: List[Row]
+    roles: List[Tuple[str, DeviceStanding]]
     complaints: List[str]
 
+    def unsure(self, policy: int) -> List[Tuple[str, DeviceStanding]]:
+        """Return the roles that may have lost objects of a policy."""
+        return [(name, role) for name, role in self.roles
+                if role.policy == policy and role.unsure_seconds is not None]
 
-def assess(replies, indexes, max_seconds, remember=REMEMBER):
+
+def assess(replies, indexes, max_seconds, remember=REMEMBER,
+           max_unsure=MAX_UNSURE):
     """Find what is not well in the answers of nodes.
 
     :param replies: Replies of nodes
     :param indexes: of the policies that count
     :param max_seconds: how old an entry may be that some device lacks
     :param remember: how many seconds ago something may have gone wrong
+    :param max_unsure: seconds in service since a device may have lost objects
     :returns: Lags
     """
     # Servers of a host that share a recon file tell the same.
@@ -98,7 +114,16 @@ def assess(replies, indexes, max_seconds, remember=REMEMBER):
     complaints += [complaint for reply in answers.values()
                    for complaint in (*_behind(reply, indexes, max_seconds),
                                      *_troubles(reply, remember))]
-    return Lags(rows, complaints)
+    roles = sorted((
+        (place_name((*reply.host, printable(role.device))), role)
+        for reply in answers.values() for role in reply.answer.roles
+        if role.policy in indexes), key=lambda each: each[0])
+    complaints += [
+        '%s: it may have lost objects of policy %d, and was %d s in service '
+        'since: the object-replicators of %d devices have not ended a pass'
+        % (name, role.policy, role.unsure_seconds, len(role.awaited))
+        for name, role in roles if (role.unsure_seconds or 0) > max_unsure]
+    return Lags(rows, roles, complaints)
 
 
 def _behind(reply, indexes, max_seconds):
@@ -154,7 +179,9 @@ def as_json(lags):
     return json_text({
         'well': not lags.complaints, 'complaints': lags.complaints,
         'devices': [dict(row.lag.to_json(), host=row.host)
-                    for row in lags.rows]})
+                    for row in lags.rows],
+        'roles': [dict(role.to_json(), name=name)
+                  for name, role in lags.roles]})
 
 
 def as_text(lags, rings):
@@ -172,6 +199,10 @@ def as_text(lags, rings):
             lines.append('  %s: %s' % (row.name, _total([row.lag])))
             lines += ['    %s lacks %d' % (_device(ring, peer), behind)
                       for peer, behind in sorted(row.lag.peers.items())]
+        lines += ['  %s may have lost objects, %d s in service since; awaits '
+                  'passes of %d devices' % (
+                      name, role.unsure_seconds, len(role.awaited))
+                  for name, role in lags.unsure(index)]
     lines += ['! ' + complaint for complaint in lags.complaints]
     return '\n'.join(lines) + '\n'
 
@@ -207,6 +238,10 @@ def _parser():
                         type=argument(positive_seconds),
                         help='how long to complain of writes that failed or '
                         'were refused (%(default)s)')
+    parser.add_argument('--max-unsure', default=MAX_UNSURE, metavar='S',
+                        type=argument(positive_seconds),
+                        help='how long a device may be in service that may '
+                        'have lost objects (%(default)s)')
     return parser
 
 
@@ -217,7 +252,7 @@ def _report(args):
         (device['ip'], device['port']) for _, ring in rings.values()
         for device in ring.devs if device}
     lags = assess(ask_all(hosts, args.timeout, PROAR), rings,
-                  args.max_seconds, args.remember)
+                  args.max_seconds, args.remember, args.max_unsure)
     sys.stdout.write(as_json(lags) if args.json else as_text(lags, rings))
     return 1 if lags.complaints else 0
 

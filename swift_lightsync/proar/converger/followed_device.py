@@ -129,7 +129,7 @@ class FollowedDevice:
 
     def askers(self):
         """Return the Askers of the device, one for each policy."""
-        return [Asker(each.node, each.policy, self.path, self.is_mounted)
+        return [Asker(each.node, each.policy, each.source.manager)
                 for each in self.policies.values()]
 
     def is_mounted(self):

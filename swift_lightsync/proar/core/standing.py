@@ -173,20 +173,20 @@ class Standing(Record):
         return tuple(found)
 
     def doubters(self, now: int, place: Place, devices: Collection[int],
-                 roles: Iterable[int],
+                 takers: Iterable[int],
                  missed: int) -> Optional[Tuple[int, ...]]:
         """Return those of the ring's devices that may know of a write to a
         place which this one misses; None if any device may.
 
         :param now: nanoseconds
         :param devices: ids of all other devices of the ring
-        :param roles: ids of the other roles of the partition
+        :param takers: ids of those that take its writes
         :param missed: when the place was last missed
         """
         if self.objection(place, missed):
             return None
         return tuple({*self.silent(now, devices, missed),
-                      *self.unsure(roles)})
+                      *self.unsure(takers)})
 
     def unsure(self, peers: Iterable[int]) -> Tuple[int, ...]:
         """Return those of some peers that may have lost what they held.

@@ -3,6 +3,7 @@
 its other roles is silent. PROTOCOL.md, "A 404 while a role is silent".
 """
 
+from itertools import islice
 from math import ceil
 
 from swift.common.concurrency import Semaphore, sleep
@@ -34,8 +35,8 @@ def doubters_for(request, manager, device_path, policy, ring, path_hash,
     """
     if SLOT_HEADER in request.headers:
         standing = standings.read()
-        place, roles = _place(ring, policy, path_hash, standing)
-        return () if place and not standing.unsure(roles) and has_all(
+        place, takers = _place(ring, policy, path_hash, standing)
+        return () if place and not standing.unsure(takers) and has_all(
             manager, device_path, policy, ring, standing) else None
     if DOUBTERS_HEADER not in request.headers:
         return None
@@ -61,13 +62,13 @@ def doubters(manager, device_path, policy, ring, path_hash, standings,
     """
     for _ in range(LOOKS):
         standing = standings.read()
-        place, roles = _place(ring, policy, path_hash, standing)
+        place, takers = _place(ring, policy, path_hash, standing)
         if not place or not has_all(manager, device_path, policy, ring,
                                     standing):
             return None
         others = others_of(ring, standing.device)
-        found = standings.doubters(standing, place, others, roles)
-        hopeless = {*standing.unheard(others), *standing.unsure(roles)}
+        found = standings.doubters(standing, place, others, takers)
+        hopeless = {*standing.unheard(others), *standing.unsure(takers)}
         if found is None or len(hopeless) >= quorum_size(
                 ceil(ring.replica_count)):
             return None
@@ -91,7 +92,8 @@ def is_unheard_of(response):
 def _place(ring, policy, path_hash, standing):
     """Return the place of an object, if a device is its primary role.
 
-    :returns: partition and slot, or None; and the ids of the other roles
+    :returns: partition and slot, or None; and the ids of the other roles and
+        of as many hand-offs as a proxy asks besides roles to take a write
     """
     if not ring or not standing or standing.ring != version_of(ring, policy):
         return None, ()
@@ -100,4 +102,8 @@ def _place(ring, policy, path_hash, standing):
     slot = rows.slot(path_hash)
     if rows.ids[slot] != standing.device:
         return None, ()
-    return (partition, slot), rows.others(standing.device)
+    takers = rows.others(standing.device)
+    if standing.unsure(standing.told):
+        takers |= {node['id'] for node in islice(
+            ring.get_more_nodes(partition), len(rows.ids))}
+    return (partition, slot), takers

@@ -9,7 +9,7 @@ their majority.
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Optional
 
@@ -141,16 +141,15 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
         path = self._diskfile_router[policy].construct_dev_path(device)
         log = self._log(os.getpid(), path)
         ring = self._ring(policy)
-        entry = replace(_entry(request, policy, number_of(
-            request, 'partition', partition, self._last_partition(policy)),
-            hash_path(account, container, obj, raw_digest=True)),
-            ring_version=version_of(ring, policy) if ring else 0)
+        entry = _entry(request, policy, ring, number_of(
+            request, 'partition', partition, _last_partition(ring)),
+            hash_path(account, container, obj, raw_digest=True))
         kind = request.headers.get(FAILOVER_HEADER)
         fence = Fence(path, policy, ring, entry.partition, entry.path_hash,
                       self.logger) if kind else None
         standing = self._standings(path, policy).read()
-        self._refuse_ring(request, path, policy, entry.path_hash, standing,
-                          kind is None)
+        self._refuse_ring(request, path, policy, ring, entry.path_hash,
+                          standing, kind is None)
         serving = self._telling()
         serving._role_write = RoleWrite(
             request, device, kind in (None, ALONE), log, entry, fence,
@@ -158,12 +157,6 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
             and not self._obstacle(policy, path, (
                 entry.partition, entry.slot), standing))
         return serving
-
-    def _last_partition(self, policy):
-        """Return the greatest partition that a request may be of."""
-        ring = self._ring(policy)
-        return MAX_PARTITION if ring is None else \
-            (1 << (ring.next_part_power or ring.part_power)) - 1
 
     def _make_log(self, _, device_path):
         return DeviceLog(device_path, self._quiet)
@@ -246,7 +239,13 @@ def _note_tombstone(disk_file, request):
     disk_file.read_metadata = read_metadata
 
 
-def _entry(request, policy, partition, path_hash):
+def _last_partition(ring):
+    """Return the greatest partition that a request may be of."""
+    return MAX_PARTITION if ring is None else \
+        (1 << (ring.next_part_power or ring.part_power)) - 1
+
+
+def _entry(request, policy, ring, partition, path_hash):
     """Return the Entry of a write.
 
     :raises HTTPException: 400 for a slot or a timestamp that cannot be one
@@ -257,4 +256,5 @@ def _entry(request, policy, partition, path_hash):
         number_of(request, SLOT_HEADER, request.headers[SLOT_HEADER],
                   NO_SLOT - 1),
         int(policy), partition, path_hash, timestamp.raw, timestamp.offset,
-        int(time.time() * 1e6))
+        int(time.time() * 1e6),
+        ring_version=version_of(ring, policy) if ring else 0)

@@ -184,7 +184,8 @@ class VouchingVerbs(ObjectController):
             return getattr(super(), verb)(request)  # 507, by stock Swift
         standing = self._standings(path, policy).read()
         path_hash = hash_path(account, container, obj, raw_digest=True)
-        headers = self._other_roles(request, policy, path, path_hash,
+        ring = self._ring(policy)
+        headers = self._other_roles(request, policy, ring, path, path_hash,
                                     standing)
         if SLOT_HEADER in request.headers:
             self._refuse_behind(request, path, device, policy, (
@@ -196,7 +197,7 @@ class VouchingVerbs(ObjectController):
         if is_unheard_of(response):
             found = doubters_for(
                 request, self._diskfile_router[policy], path, policy,
-                self._ring(policy), path_hash, self._standings(path, policy),
+                ring, path_hash, self._standings(path, policy),
                 partial(self._have_asked, path, policy))
             if found is not None:
                 # The proxy asks once more: it sees what comes here meanwhile.
@@ -204,9 +205,8 @@ class VouchingVerbs(ObjectController):
         response.headers.update(headers)
         return response
 
-    def _other_roles(self, request, policy, path, path_hash, standing):
+    def _other_roles(self, request, policy, ring, path, path_hash, standing):
         """Return the header that names roles of rings unknown to a proxy."""
-        ring = self._ring(policy)
         if ring is None:
             return {}
         versions = versions_of(request.headers[RING_HEADER])
@@ -272,18 +272,18 @@ class VouchingVerbs(ObjectController):
 
     # Writes
 
-    def _refuse_ring(self, request, path, policy, path_hash, standing,
+    def _refuse_ring(self, request, path, policy, ring, path_hash, standing,
                      is_alone):
         """Refuse a write that is not sent to all who have a role by a ring.
 
         :param is_alone: whether it is sent to the primary role alone
         :raises HTTPException: 503
         """
-        if RING_HEADER not in request.headers or self._ring(policy) is None:
+        if RING_HEADER not in request.headers or ring is None:
             return
-        headers = self._other_roles(request, policy, path, path_hash,
+        headers = self._other_roles(request, policy, ring, path, path_hash,
                                     standing)
-        version = version_of(self._ring(policy), policy)
+        version = version_of(ring, policy)
         if headers or is_alone and not (
                 standing and standing.may_take_alone(version)):
             self.logger.increment('proar.refused.ring')

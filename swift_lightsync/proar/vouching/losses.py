@@ -52,12 +52,37 @@ def has_all(manager, device_path, policy, ring, standing):
     """
     if not ring or not standing or \
             standing.ring != version_of(ring, policy) or \
-            type(manager).quarantine_renamer is not \
-            BaseDiskFileManager.quarantine_renamer:
-        return False  # If the manager has its own, it is elsewhere.
+            not _tells_losses(manager):
+        return False
     return standing.has_all(
         others_of(ring, standing.device), last_loss(device_path, policy),
         manager.reclaim_age)
+
+
+def unfilled(manager, ring, standing):
+    """Return since when a device may have lost objects, and what it awaits.
+
+    It touches no disk: what was lost is told when others were asked since.
+
+    :param manager: the DiskFileManager of the policy
+    :param ring: its Ring
+    :param standing: of the device
+    :returns: how many seconds it was in service since, whole minutes, or None
+        if it has all or is in volumes; ids of the devices whose
+        object-replicators have not ended a pass since
+    """
+    filling, others = standing.filling, others_of(ring, standing.device)
+    if not filling or not _tells_losses(manager) or standing.has_all(
+            others, filling.loss, manager.reclaim_age):
+        return None, ()
+    return int(filling.served) // 60 * 60, tuple(
+        peer for peer in others if filling.awaited.get(peer) != 0.0)
+
+
+def _tells_losses(manager):
+    """Return whether a device's quarantine is where losses are looked for."""
+    return type(manager).quarantine_renamer is \
+        BaseDiskFileManager.quarantine_renamer
 
 
 def others_of(ring, device):

@@ -4,10 +4,11 @@
 PROTOCOL.md, "Vouching".
 """
 
+import os
 import time
 from collections import defaultdict
 from functools import lru_cache
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Tuple
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn, tpool
 
@@ -16,6 +17,7 @@ from swift_lightsync.proar.core.standing import Standing, Told
 from swift_lightsync.proar.lag import DeviceStanding
 from swift_lightsync.proar.log.holdings import log_position
 from swift_lightsync.proar.vouching.clock import boot_id, now_ns
+from swift_lightsync.proar.vouching.losses import unfilled
 from swift_lightsync.proar.vouching.places import version_of
 from swift_lightsync.proar.vouching.questions import (
     nodes_of,
@@ -45,13 +47,20 @@ class Asker(NamedTuple):
 
     :param node: the device, a dict of the policy's ring
     :param policy: a StoragePolicy
-    :param path: of the device
-    :param is_mounted: tells whether it can be used
+    :param manager: its DiskFileManager
     """
     node: Dict[str, Any]
     policy: Any
-    path: str
-    is_mounted: Callable[[], bool] = lambda: True
+    manager: Any
+
+    @property
+    def path(self) -> str:
+        """Of the device."""
+        return os.path.join(self.manager.devices, self.node['device'])
+
+    def is_mounted(self) -> bool:
+        """Return whether the device can be used."""
+        return bool(self.manager.get_dev_path(self.node['device']))
 
 
 class Rounds:
@@ -115,7 +124,8 @@ class Rounds:
             tuple(sorted(peer for peer, told in standing.told.items()
                          if told.is_older)),
             len({place for told in standing.told.values()
-                 for place in told.held}), standing.others())
+                 for place in told.held}), standing.others(),
+            *unfilled(device.manager, device.policy.object_ring, standing))
 
     def rings_agree(self, policy, device, since):
         """Return whether all who answer have the ring that a device has.

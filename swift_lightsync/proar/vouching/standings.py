@@ -125,17 +125,17 @@ class Standings:
             return str(err)
         return standing.obstacle(now_ns(), place, peers, missed)
 
-    def doubters(self, standing, place, devices, roles):
+    def doubters(self, standing, place, devices, takers):
         """Return the devices that may know of a write which this one misses.
 
         :param standing: its Standing, which was read by the same request
         :param place: partition and slot
         :param devices: ids of all other devices of the ring
-        :param roles: ids of the other roles of the partition
+        :param takers: ids of those that take its writes
         :returns: ids; None if any device may
         """
         try:
-            return standing.doubters(now_ns(), place, devices, roles,
+            return standing.doubters(now_ns(), place, devices, takers,
                                      self._when_missed(place))
         except OSError:
             return None

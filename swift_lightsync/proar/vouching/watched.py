@@ -2,7 +2,7 @@
 """PROAR as ``swift-lightsync-health`` sees it. See OPERATING.md."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
@@ -68,7 +68,20 @@ def _judge(replies: Mapping[str, Sequence[Reply]], scope: Scope) -> Verdict:
          Family('swift_proar_oldest_seconds', 'gauge', 'Age of the oldest '
                 'write that a device lacks.').add(max(
                     (row.lag.oldest_seconds for row in lags.rows),
-                    default=0))])
+                    default=0)), *_unsure(lags, indexes)])
+
+
+def _unsure(lags: Lags, indexes: Iterable[int]) -> list[Family]:
+    """Return how many devices of each policy may have lost objects."""
+    count = Family('swift_proar_unsure_devices', 'gauge', 'Devices that may '
+                   'have lost objects.')
+    seconds = Family('swift_proar_unsure_seconds', 'gauge', 'The longest time '
+                     'in service of one of them since.')
+    for index in sorted(indexes):
+        found = [role.unsure_seconds or 0 for _, role in lags.unsure(index)]
+        count.add(len(found), policy=str(index))
+        seconds.add(max(found, default=0), policy=str(index))
+    return [count, seconds]
 
 
 WATCHED = Watched('PROAR', routes, (PROAR,), _judge)

@@ -45,9 +45,7 @@ class Life:
         device.ring = 2
 
     def lose(self, device):
-        """Give a role's place another disk, or have it lose its object."""
-        if device.number == 3:
-            return
+        """Give a device another disk, or have it lose its object."""
         is_quarantined = self.chance.random() < 0.5
         if not is_quarantined or 'marks' not in self.world.without:
             device.loss += 1
@@ -62,12 +60,14 @@ class Life:
             device.noted = None
 
     def strike(self, device):
-        """Have one role lose what it has, another die, the primary be back."""
-        primary, *others = (self.world.devices[number] for number in RINGS[1])
+        """Have one lose what it has, another die, all others be back."""
+        primary, *others = self.world.devices
         victim, other = self.chance.sample(others, 2)
         self.lose(victim)
         self.die(other)
-        self.start(primary)
+        for device in self.world.devices:
+            if device is not other:
+                self.start(device)
         for device in primary, victim, primary:
             self.running += [self.world.round(device), self.world.read(0)]
 

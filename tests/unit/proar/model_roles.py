@@ -139,7 +139,7 @@ class World(Vouching):
         # The 404 of one that is vouched for holds, if nobody has lost any.
         is_alone = primary is not None and self.is_vouched(primary, ring) \
             and primary.has_all() \
-            and not primary.standing.unsure(self.rings[ring][1:])
+            and not primary.standing.unsure(self.takers(primary, ring))
         yield
         while todo:
             number = self.chance.choice(sorted(todo))
@@ -180,13 +180,18 @@ class World(Vouching):
             frozenset(self.rings[device.ring]) - {device.number},
             device.missed)
 
+    def takers(self, device, ring):
+        """Return who takes writes of the object, besides a device."""
+        return {*self.rings[ring]} - {device.number} \
+            if 'hand-offs' in self.without else {*DEVICES} - {device.number}
+
     def knows_of_none(self, device, ring):
         """Whether a write that it has not is on no quorum."""
         doubters = device.standing.doubters(
             self.now, PLACE, frozenset(
                 self.rings[ring] if 'whole ring' in self.without
                 else DEVICES) - {device.number},
-            self.rings[ring][1:], device.missed)
+            self.takers(device, ring), device.missed)
         return device.ring == ring == device.standing.ring \
             and device.has_all() and doubters is not None \
             and len(doubters) < QUORUM

@@ -42,6 +42,9 @@ class ObjectServer:
         self.spoil = lambda req: None
         self._serve()
 
+    def manager(self, policy):
+        return self._app._diskfile_router[policy]
+
     def _serve(self):
         self._thread = spawn(wsgi.server, self._listener, self,
                              NullLogger(), log_output=False,
@@ -259,8 +262,7 @@ class VouchedCase(ProxyCase):
             rounds = self.__dict__.setdefault('rounds', {})
             if number not in rounds:
                 asker = Asker(self.policy.object_ring.devs[number],
-                              self.policy,
-                              os.path.join(server.devices, 'sda'))
+                              self.policy, server.manager(self.policy))
                 rounds[number] = Rounds(lambda asker=asker: [asker],
                                         self.seconds, self.logger)
             with self.patience():

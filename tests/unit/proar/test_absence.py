@@ -29,6 +29,7 @@ class AbsenceCase(VouchedCase):
         with mock.patch('swift_lightsync.proar.core.filling.GAP', 1e9):
             self.at += days * 86400 * 10 ** 9
             self.vouch()
+        self.vouch()  # Now all know that the others have all.
 
     def renew_disk(self, server):
         os.unlink(roles_path(os.path.join(server.devices, 'sda'),
@@ -162,28 +163,42 @@ class TestAbsence(AbsenceCase):
             self.app.error_limiter.stats.clear()
             self.assertEqual(404, self.status('GET'))
 
-    def take_at_two(self):
-        """Have two roles take a write that the primary role misses."""
-        for server in self.role[0], self.handoff:
+    def take_at_two(self, away):
+        """Have two devices take a write that the primary role misses.
+
+        :param away: the server that is away, too
+        """
+        for server in self.role[0], away:
             server.stop()
         self.assertEqual(201, self.put())
-        for server in self.role[0], self.handoff:
+        for server in self.role[0], away:
             server.start()
         self.app.error_limiter.stats.clear()
 
-    def test_what_the_silent_role_took_is_there_if_the_other_lost_it(self):
-        self.take_at_two()
-        device = os.path.join(self.role[2].devices, 'sda')
-        self.forget_log(self.role[2])
+    def lose_disk(self, server):
+        """Give a server an empty disk, while what it told is too old."""
+        device = os.path.join(server.devices, 'sda')
+        self.forget_log(server)
         shutil.rmtree(device)
         os.mkdir(device)
         self.lose(self.role[1])
+
+    def test_what_the_silent_role_took_is_there_if_the_other_lost_it(self):
+        self.take_at_two(self.handoff)
+        self.lose_disk(self.role[2])
+        self.assertEqual(503, self.status('GET'))
+        self.cut_off()
+        self.assertEqual(503, self.status('GET'))
+
+    def test_what_the_silent_role_took_is_there_if_a_hand_off_lost_it(self):
+        self.take_at_two(self.role[2])
+        self.lose_disk(self.handoff)
         self.assertEqual(503, self.status('GET'))
         self.cut_off()
         self.assertEqual(503, self.status('GET'))
 
     def test_what_the_silent_role_took_is_there_if_the_other_damaged_it(self):
-        self.take_at_two()
+        self.take_at_two(self.handoff)
         self.role[2].damage(self.name)
         self.assertEqual(404, self.on(self.role[2])[0])
         self.forget_log(self.role[2])
@@ -213,7 +228,6 @@ class TestAbsence(AbsenceCase):
         with mock.patch('swift_lightsync.proar.server.absence.sleep',
                         lambda _: self.vouch(self.role[0])):
             self.assertEqual(404, self.status('GET'))
-
 
     def test_so_many_wait_for_words_and_no_more(self):
         self.lose(self.role[1])

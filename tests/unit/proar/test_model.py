@@ -53,7 +53,8 @@ class TestModel(unittest.TestCase):
         for mutation, kind in (
                 ('fence', {}), ('missed', {}), ('epochs', ROLLS_OUT),
                 ('same ring', ROLLS_OUT), ('alone', ROLLS_OUT),
-                ('whole ring', {}), ('unsure', LOSES), ('marks', LOSES)):
+                ('whole ring', {}), ('unsure', LOSES), ('hand-offs', LOSES),
+                ('marks', LOSES)):
             with self.subTest(mutation):
                 self.assertTrue(any(live(seed, mutation, **kind)
                                     for seed in range(ENOUGH)))

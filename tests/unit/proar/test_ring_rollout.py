@@ -95,8 +95,7 @@ class RolloutCase(VouchedCase):
             if number not in self.rounds:
                 policy = PolicyOf(0)
                 asker = Asker(self.rings[0].devs[number], policy,
-                              os.path.join(self.servers[number].devices,
-                                           'sda'))
+                              self.servers[number].manager(policy))
                 self.rounds[number] = policy, Rounds(
                     lambda asker=asker: [asker], self.seconds, self.logger)
             policy, rounds = self.rounds[number]

@@ -3,6 +3,7 @@
 
 import json
 import os
+import time
 from unittest import mock
 
 from swift.common.swob import Request
@@ -28,7 +29,7 @@ class TestReport(VouchedCase):
 
     def test_one_whose_peers_all_vouch(self):
         self.assertEqual(DeviceStanding(
-            'sda', 0, 0, (), None, (), 0, {}), self.reported())
+            'sda', 0, 0, (), None, (), 0, {}, 0, (1, 2, 3)), self.reported())
 
     def test_who_is_silent_and_since_when(self):
         self.servers[2].stop()
@@ -38,6 +39,25 @@ class TestReport(VouchedCase):
         self.assertEqual(((2,), 1000.0), (found.silent, found.silent_since))
         self.assertEqual(
             1000.0, self.rounds[0].report(2000.0)['sda'][0].silent_since)
+
+    def test_how_long_it_may_have_lost_objects_and_whom_it_awaits(self):
+        self.vouch()
+        with mock.patch('swift_lightsync.proar.core.filling.GAP', 1e9):
+            self.at += 1000 * 10 ** 9
+            self.vouch()
+        self.assertEqual(960, self.reported().unsure_seconds)
+        with mock.patch('swift_lightsync.proar.vouching.answers.last_pass',
+                        side_effect=lambda _: time.time() + 1000):
+            self.vouch()
+        found = self.reported()
+        self.assertEqual((None, ()), (found.unsure_seconds, found.awaited))
+
+    def test_a_device_in_volumes_is_not_told_of(self):
+        asker, = self.rounds[0]._devices()
+        with mock.patch.object(type(asker.manager), 'quarantine_renamer',
+                               lambda *args: None):
+            found = self.reported()
+        self.assertEqual((None, ()), (found.unsure_seconds, found.awaited))
 
     def test_what_others_hold(self):
         self.role[0].stop()

@@ -51,7 +51,7 @@ class TestWhoIsAsked(VouchedCase):
         number = self.servers.index(self.role[0])
         self.path = os.path.join(self.role[0].devices, 'sda')
         asker = Asker(self.policy.object_ring.devs[number], self.policy,
-                      self.path)
+                      self.role[0].manager(self.policy))
         self.of_role = Rounds(lambda: [asker], self.seconds, self.logger)
         self.others = {self.servers.index(each) for each in self.role[1:]}
         self.ask = self.enterContext(mock.patch(
