@@ -114,6 +114,7 @@ class TestProgress(unittest.TestCase):
         self.assertEqual(3, self.progress.point)
         self.progress.stop(4)
         self.progress.stop(5)
+        self.progress.put_back(4, None, True)
         self.progress.put_back(5, 30, True)
         self.assertTrue(self.progress.start(5))
         self.progress.stop(5)
@@ -129,7 +130,7 @@ class TestProgress(unittest.TestCase):
         self.assertFalse(self.progress.start(4))
 
     def test_a_row_that_is_gone_can_end(self):
-        self.progress.start(9)
+        self.assertFalse(self.progress.start(9))
         self.progress.stop(9)
         self.progress.put_back(9, 5, True)
         self.progress.hold(9, 0, 1, 1)
