@@ -1,22 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks that go on beside something else, and end with it; and the limit of
-time for all waits: ``wait_for`` of Python before 3.12 ignores a cancellation
-that comes just as the result does, and ``ended`` would wait for ever.
+time for all waits.
 """
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-if sys.version_info >= (3, 11):
-    from asyncio import timeout
-else:
-    # It comes with aiohttp there.
-    from async_timeout import timeout
-
-__all__ = ['beside', 'ended', 'timeout']
+T = TypeVar('T')
 
 
 async def ended(*tasks: asyncio.Task[Any]) -> None:
@@ -38,3 +30,24 @@ async def beside(*coroutines: Coroutine[Any, Any, Any],
         yield tasks
     finally:
         await ended(*tasks)
+
+
+async def within(seconds: float | None, waiting: Coroutine[Any, Any, T]) -> T:
+    """Wait for a coroutine, in a task of its own, for so long at most.
+
+    A limit that is kept by cancelling the task that waits, or ``wait_for``
+    before Python 3.12, takes a cancellation that comes just then for its own
+    or forgets it, and ``ended`` waits for ever.
+
+    :param seconds: None: no limit
+    :returns: its result; it is lost if this is cancelled just then
+    :raises asyncio.TimeoutError: when the time is over and it has ended
+    """
+    task = asyncio.ensure_future(waiting)
+    try:
+        done, _ = await asyncio.wait([task], timeout=seconds)
+    finally:
+        await ended(task)
+    if not done:
+        raise asyncio.TimeoutError
+    return task.result()

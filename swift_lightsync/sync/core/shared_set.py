@@ -79,7 +79,7 @@ def _section(data: bytes, at: int) -> tuple[int, str, PartitionSet, int]:
         raise PartitionSetError('ends within a section')
     at += SECTION.size
     end = at + length + size
-    if not 0 < length <= MAX_NAME or not count or end > len(data):
+    if not 0 < length <= MAX_NAME or end > len(data):
         raise PartitionSetError('a section of %d bytes, %d of them a name, '
                                 'about %d partitions' % (size, length, count))
     try:

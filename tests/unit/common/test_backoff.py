@@ -67,5 +67,5 @@ class TestBackoff(unittest.TestCase):
         for _ in range(failures):
             delay = backoff.failed(7)
         exact = delay_after(failures, 1, 60)
-        self.assertTrue(exact / 2 <= delay <= exact * 3 / 2)
+        self.assertAlmostEqual(exact * (0.5 + drawn), delay)
         self.assertEqual(7 + delay, backoff.until)

@@ -5,6 +5,7 @@ import os
 import tempfile
 import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 from swift_lightsync.common.files import (
@@ -40,8 +41,8 @@ class TestReplace(FilesTestCase):
         self.assertEqual(['file'], os.listdir(self.root))
 
     def test_its_mode_is_as_asked_for_less_the_umask(self):
-        for mode, found in ((0o666, 0o644), (0o600, 0o600)):
-            replace_file(self.path, b'', mode=mode)
+        for mode, found in (({}, 0o644), ({'mode': 0o600}, 0o600)):
+            replace_file(self.path, b'', **mode)
             self.assertEqual(found, os.stat(self.path).st_mode & 0o777)
 
     def test_what_a_killed_writer_left_is_overwritten(self):
@@ -96,13 +97,18 @@ class TestReplace(FilesTestCase):
         aside = os.path.join(self.root, 'tmp')
         os.mkdir(aside)
         data = [bytes([each]) * 100000 for each in range(8)]
-        threads = [threading.Thread(target=replace_file, args=(
-            self.path, each), kwargs={'temporary_in': aside})
-            for each in data]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        begun, fstat, seen = threading.Barrier(len(data)), os.fstat, []
+
+        def wait_for_all(fd):
+            begun.wait(60)
+            seen.append(len(os.listdir(aside)))
+            begun.wait(60)
+            return fstat(fd)
+        with mock.patch('os.fstat', wait_for_all), \
+                ThreadPoolExecutor(len(data)) as threads:
+            list(threads.map(lambda each: replace_file(
+                self.path, each, temporary_in=aside), data))
+        self.assertEqual([len(data)] * len(data), seen)
         self.assertIn(self.content(), data)
         self.assertEqual([], os.listdir(aside))
 
@@ -134,6 +140,7 @@ class TestLock(FilesTestCase):
 
     def test_no_descriptor_is_lost(self):
         before = len(os.listdir('/proc/self/fd'))
+        sync_directory(self.root)
         fd = open_locked(self.path)
         open_locked(self.path)
         with mock.patch('fcntl.flock', side_effect=OSError(5, 'x')), \

@@ -16,7 +16,11 @@ from swift_lightsync.sync.core.conversation import (
     told_of,
 )
 from swift_lightsync.sync.core.partition_set import PartitionSetError
-from swift_lightsync.sync.core.shared_set import SECTION, SharedSet
+from swift_lightsync.sync.core.shared_set import (
+    MAX_NAME,
+    SECTION,
+    SharedSet,
+)
 from swift_lightsync.sync.core.sync_round import Answer
 
 SAME, OTHER = 'ab' * 16, 'cd' * 16
@@ -56,9 +60,18 @@ class TestSharedSet(unittest.TestCase):
         self.assertEqual(sorted({device for _, device, _ in items}),
                          list(found.devices))
 
+    def test_the_longest_name_is_one(self):
+        found = SharedSet([(0, 'x' * MAX_NAME, 1)])
+        self.assertEqual(found, SharedSet.decode(found.encoded, 1))
+
     def test_what_is_no_set_is_refused(self):
         good = SharedSet([(0, 'sda', 1), (0, 'sda', 7)]).encoded
+        none = SECTION.pack(0, 3, 0, 0)
         for data, count, reason in (
+                (none + b'sda', 0, 'more than 0'),
+                (none + b'sd0' + good, 2, 'shortest'),
+                (SECTION.pack(0, MAX_NAME + 1, 1, 1) + b'x' * MAX_NAME
+                 + b'x\0', 1, 'a section'),
                 (good, 1, 'said to be 1'), (good, 3, 'said to be 3'),
                 (good[:-1], 2, 'a section'), (good + b'x', 2, 'more than 2'),
                 (good + b'x', 9, 'ends within'), (b'', 1 << 19, 'at most'),

@@ -58,8 +58,11 @@ class TestProgress(unittest.TestCase):
 
     def test_nothing_is_kept_of_what_is_done(self):
         self.look(4, 5)
+        self.assertTrue(self.progress.is_begun)
+        self.assertEqual(1004, self.progress.made(4))
         self.done(4, 5)
         self.assertFalse(self.progress.is_begun)
+        self.assertEqual(0, self.progress.made(4))
         self.assertEqual({}, self.progress._waiting)
 
     def test_the_oldest_is_that_of_the_rows_that_wait(self):
@@ -111,6 +114,7 @@ class TestProgress(unittest.TestCase):
         self.assertEqual(3, self.progress.point)
         self.progress.stop(4)
         self.progress.stop(5)
+        self.progress.put_back(4, None, True)
         self.progress.put_back(5, 30, True)
         self.assertTrue(self.progress.start(5))
         self.progress.stop(5)
@@ -126,7 +130,7 @@ class TestProgress(unittest.TestCase):
         self.assertFalse(self.progress.start(4))
 
     def test_a_row_that_is_gone_can_end(self):
-        self.progress.start(9)
+        self.assertFalse(self.progress.start(9))
         self.progress.stop(9)
         self.progress.put_back(9, 5, True)
         self.progress.hold(9, 0, 1, 1)

@@ -270,6 +270,24 @@ class TestFollower(FollowerCase):
         follower.look(1, NOW + 1)
         self.assertEqual(3, len(self.taken(follower)))
 
+    def test_nothing_is_taken_from_the_queue_while_the_peer_is_away(self):
+        follower = self.follower(Database(versions(3)))
+        self.assertTrue(follower.is_ready)
+        self.task.backoff.failed(NOW)
+        follower.look(1, NOW)
+        self.assertFalse(follower.is_ready or follower.has_more)
+        self.task.backoff.succeeded()
+        follower.look(1, NOW + 1)
+        self.assertEqual(3, len(self.taken(follower)))
+
+    def test_it_is_idle_once_all_is_done_and_saved(self):
+        follower = self.follower(Database(versions(1)))
+        self.assertFalse(follower.is_idle)
+        follower.take().done()
+        self.assertFalse(follower.is_idle)
+        follower.save()
+        self.assertTrue(follower.is_idle)
+
 
 class TestFair(FollowerCase):
 

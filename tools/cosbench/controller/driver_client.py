@@ -15,7 +15,7 @@ from cosbench.driver.signature import (
     check_answer,
     request_fields,
 )
-from cosbench.tasks import timeout
+from cosbench.tasks import within
 from swift_lightsync.common.records import (
     Between,
     RecordError,
@@ -93,9 +93,9 @@ class Driver:
         fields = request_fields(self._secret, method, target, data,
                                 time.time(), nonce)
         try:
-            async with timeout(seconds or self.timeout):
-                status, answer = await self._exchange(
-                    method, target, data, nonce, fields)
+            status, answer = await within(
+                seconds or self.timeout,
+                self._exchange(method, target, data, nonce, fields))
         except asyncio.TimeoutError:
             raise NoAnswer('no answer') from None
         except (aiohttp.ClientError, OSError, ValueError, RecursionError,

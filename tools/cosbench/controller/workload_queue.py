@@ -18,7 +18,7 @@ from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_run import Context, WorkloadRun
 from cosbench.document.reader import portable, read
 from cosbench.errors import ConfigError, WorkloadError
-from cosbench.tasks import beside, timeout
+from cosbench.tasks import beside, within
 from cosbench.watch.collector import watching
 
 #: Workloads that may wait.
@@ -263,8 +263,7 @@ class Controller:
                 log.error('%s cannot be saved: %s', entry.document['id'],
                           err)
             try:
-                async with timeout(self._policy.save_period):
-                    await ended.wait()
+                await within(self._policy.save_period, ended.wait())
             except asyncio.TimeoutError:
                 pass
 

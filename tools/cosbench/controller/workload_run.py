@@ -16,7 +16,7 @@ from cosbench.controller.core.workload_states import (
 from cosbench.controller.driver_client import DriverLost, RequestDenied
 from cosbench.controller.lost_drivers import LostDrivers
 from cosbench.controller.work import WorkRun
-from cosbench.tasks import beside, timeout
+from cosbench.tasks import beside, within
 from cosbench.workload.model import Workload, WorkType
 from cosbench.workload.pacing import pace
 
@@ -148,8 +148,7 @@ class StageRun:
 
     async def _closure_delay(self):
         try:
-            async with timeout(self.stage.closure_delay):
-                await self._cancelled.wait()
+            await within(self.stage.closure_delay, self._cancelled.wait())
         except asyncio.TimeoutError:
             pass
 

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from cosbench.driver.secret import SECRET
-from cosbench.tasks import timeout
+from cosbench.tasks import within
 
 #: Seconds.
 BOOT, STOP, PAUSE = 30.0, 10.0, 1.0
@@ -43,8 +43,7 @@ class Child:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             env=self._environment)
         try:
-            async with timeout(BOOT):
-                line = await self.process.stdout.readline()
+            line = await within(BOOT, self.process.stdout.readline())
             self.port = json.loads(line)['port']
         except (ValueError, asyncio.TimeoutError):
             await self.stop()
@@ -56,8 +55,7 @@ class Child:
         if self.process.returncode is None:
             self.process.stdin.close()
             try:
-                async with timeout(STOP):
-                    await self.process.wait()
+                await within(STOP, self.process.wait())
             except asyncio.TimeoutError:
                 self.process.kill()
                 await self.process.wait()

@@ -19,7 +19,7 @@ from cosbench.driver.signature import (
     answer_signature,
 )
 from cosbench.errors import ConfigError, WorkloadError
-from cosbench.tasks import timeout
+from cosbench.tasks import within
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.common.signing import SignatureError
 
@@ -62,8 +62,7 @@ async def received(reading, seconds):
     :raises Failure: if it is not, or not all of it
     """
     try:
-        async with timeout(seconds):
-            return await reading
+        return await within(seconds, reading)
     except asyncio.TimeoutError:
         raise Failure(408, 'the body did not come in %d s'
                       % seconds) from None

@@ -23,7 +23,7 @@ from cosbench.driver import until_eof
 from cosbench.driver.signed_server import Failure
 from cosbench.engine.core.mission import Id, Lease
 from cosbench.errors import ConfigError
-from cosbench.tasks import timeout
+from cosbench.tasks import within
 from cosbench.workload import names
 from swift_lightsync.common.records import Record
 
@@ -116,8 +116,7 @@ class Run:
         """
         self._process.stdin.close()
         try:
-            async with timeout(PATIENCE):
-                status = await self._process.wait()
+            status = await within(PATIENCE, self._process.wait())
         except asyncio.TimeoutError:
             self._process.kill()
             status = await self._process.wait()

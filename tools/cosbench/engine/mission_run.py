@@ -29,7 +29,7 @@ from cosbench.engine.driver_load import Health
 from cosbench.engine.recording import Recording
 from cosbench.engine.worker import workers
 from cosbench.errors import ConfigError
-from cosbench.tasks import ended, timeout
+from cosbench.tasks import ended, within
 
 #: Seconds.
 GRACE = 30.0
@@ -287,8 +287,7 @@ class MissionRun:
         """Wait for a change; return whether one came in these seconds."""
         self._changed.clear()
         try:
-            async with timeout(seconds):
-                await self._changed.wait()
+            await within(seconds, self._changed.wait())
         except asyncio.TimeoutError:
             return False
         return True

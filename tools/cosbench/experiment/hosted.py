@@ -21,7 +21,7 @@ from cosbench.experiment.conduct import (
     remember,
 )
 from cosbench.experiment.findings import Aims
-from cosbench.tasks import timeout
+from cosbench.tasks import within
 
 #: That go on at the same time; seconds between two looks at a run.
 MOST, LOOK = 8, 0.5
@@ -106,8 +106,7 @@ class Hosted:
         entry = self._controller.entry(run_id)
         while not entry.state.final:
             with suppress(asyncio.TimeoutError):
-                async with timeout(LOOK):
-                    await stopped.wait()
+                await within(LOOK, stopped.wait())
                 await self._controller.cancel(run_id)
                 stopped = asyncio.Event()
         return await asyncio.to_thread(self._controller.document, run_id)

@@ -15,7 +15,7 @@ from aiohttp import web
 from cosbench.driver import mission_service, triggers
 from cosbench.driver.mission_service import Service
 from cosbench.driver.signature import WINDOW, Gate
-from cosbench.tasks import timeout
+from cosbench.tasks import within
 from tests.unit.cosbench.driver.scripts import HOLD, Scripts, wait_for_end
 from tests.unit.cosbench.driver.test_driver import mission
 from tests.unit.cosbench.processes import DEADLINE, KEY, ask_driver
@@ -52,9 +52,10 @@ class TestLeases(unittest.IsolatedAsyncioTestCase):
 
     async def until(self, found, key):
         """Wait for what the status says: no word about what is held."""
-        async with timeout(DEADLINE):
+        async def is_found():
             while (await self.ask('GET', '/v1/status'))[key] != found:
                 pass
+        await within(DEADLINE, is_found())
 
     async def start(self, key):
         await self.ask('POST', '/v1/triggers', {

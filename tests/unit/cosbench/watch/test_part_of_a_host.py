@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node that is a part of a host, and what its servers say of themselves."""
 
-import asyncio
 import socket
 import unittest
 
 from cosbench.errors import ConfigError
-from cosbench.tasks import timeout
 from cosbench.watch import agent
 from cosbench.watch.agent import ControlGroup
 from cosbench.watch.core.node_figures import Look, point
 from cosbench.watch.core.server_timings import ServerTimings
 from swift_lightsync.common.openmetrics import exposition, parse
+from tests.unit.cosbench.adaptors.servers import until
 from tests.unit.cosbench.directory_case import DirectoryCase
 
 STATSD = (b'object-server.1.PUT.timing:10|ms\n'
@@ -81,9 +80,8 @@ class TestStatsd(unittest.IsolatedAsyncioTestCase):
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
                 client.sendto(STATSD[0], ('127.0.0.1', port))
             key = 'swift_requests_total', 'object-server', 'PUT'
-            async with timeout(60):
-                while samples(timings.families()).get(key) != 2:
-                    await asyncio.sleep(.01)
+            await until(lambda: samples(timings.families()).get(key) == 2,
+                        'both timings')
 
 
 class TestPartOfAHost(DirectoryCase):

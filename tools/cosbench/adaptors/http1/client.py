@@ -20,7 +20,7 @@ from cosbench.adaptors.core.http_grammar import header_lines
 from cosbench.adaptors.core.http_response import Response
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.adaptors.http1.connection import Connection, clock
-from cosbench.tasks import timeout
+from cosbench.tasks import within
 
 #: Seconds after which a connection that nobody uses is closed.
 IDLE = 30
@@ -135,13 +135,8 @@ class Client:
 
     async def _connect(self):
         loop = self._loop = asyncio.get_running_loop()
-        name = self.url.host if self._context else None
         try:
-            async with timeout(self.timeout or None):
-                _, connection = await loop.create_connection(
-                    lambda: Connection(loop, self._connections.discard),
-                    self._server.host, self._server.port,
-                    ssl=self._context, server_hostname=name)
+            return await within(self.timeout or None, self._connected(loop))
         except (asyncio.TimeoutError, TimeoutError):
             raise self._failure(
                 'timeout', 'no connection in %g s' % self.timeout) from None
@@ -149,6 +144,12 @@ class Client:
             raise self._failure('tls', err) from None
         except (OSError, UnicodeError) as err:
             raise self._failure('connect', err) from None
+
+    async def _connected(self, loop):
+        _, connection = await loop.create_connection(
+            lambda: Connection(loop, self._connections.discard),
+            self._server.host, self._server.port, ssl=self._context,
+            server_hostname=self.url.host if self._context else None)
         if not connection.closed:
             self._connections.add(connection)
             self._watch()
