@@ -25,6 +25,13 @@ from swift.proxy.controllers.base import (
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.life import (
+    ENABLED as CLIENTS,
+)
+from swift_lightsync.versioning.core.life import (
+    changes,
+    common_headers,
+)
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.strategies.strategy import Mode
 
@@ -48,6 +55,39 @@ def enabled_headers(enabled):
     """
     return dict.fromkeys(map(sysmeta, (ENABLED, STOCK_ENABLED)),
                          str(enabled))
+
+
+def life_headers(life, before=()):
+    """Return the headers of a PUT or POST that makes a container what its life
+    record says.
+
+    :param before: the names of the headers that it has
+    """
+    if life.described is None:
+        return {}
+    headers = dict(changes(before, life.headers))
+    # As the filter writes it, which clients see.
+    enabled = headers.pop(CLIENTS) == 'true'
+    return {**headers, **enabled_headers(enabled)}
+
+
+def is_as(life, headers):
+    """Check whether a container has versions and is what its record says.
+
+    :param headers: of its HEAD, as its owner sees them; none: it is not there
+    """
+    return bool(headers.get(sysmeta(MODE))) and all(
+        headers.get(name, '') == value
+        for name, value in life_headers(life, headers).items())
+
+
+def described(headers):
+    """Return what a life record says of a container.
+
+    :param headers: of its HEAD, as its owner sees them
+    """
+    return common_headers(headers.items(), config_true_value(
+        headers.get(sysmeta(ENABLED))))
 
 
 def mode_headers(mode, hidden):
@@ -110,7 +150,8 @@ def internal(environ, method, path, headers=(), query='', rows=True):
         environ, method=method, swift_source=SOURCE,
         path='%s?%s' % (wsgi_quote(path), query),
         headers=dict(headers, **{RESERVED_NAMES: 'true'}))
-    sent.environ[ROWLESS] = not rows
+    # Only owners are told of access lists.
+    sent.environ.update({ROWLESS: not rows, 'swift_owner': True})
     return sent
 
 

@@ -16,12 +16,13 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
-from swift_lightsync.versioning.core.life import as_of
+from swift_lightsync.versioning.core.life import as_of, changed
 from swift_lightsync.versioning.data.container import (
     ENABLED,
     MODE,
     STOCK_CONTAINER,
     authorize,
+    described,
     enabled_headers,
     mode_headers,
     send_internal,
@@ -99,6 +100,7 @@ class ContainerContext:
         if CLIENTS in req.headers:
             self._refuse_others(req)
             wanted = config_true_value(req.headers[CLIENTS])
+            req.headers[CLIENTS] = 'true' if wanted else 'false'
             if wanted:
                 # Swift makes accounts with their first container.
                 authorize(req, None)
@@ -118,7 +120,9 @@ class ContainerContext:
             resp = self._put_again(req) or resp
         if is_success(resp.status_int):
             if is_recorded and (life or resp.status_int == 201):
-                strategy.set_life(life or next_life(strategy, True))
+                strategy.set_life(self._described(
+                    req, life or next_life(strategy, True),
+                    resp.status_int == 201))
         elif made:
             self._delete_hidden(req)
         return resp
@@ -138,6 +142,19 @@ class ContainerContext:
         life = next_life(strategy, True)
         req.headers.update(life.as_of)
         return life
+
+    def _described(self, req, life, made):
+        """Return the record of a change that Swift has made, with what the
+        container is now.
+
+        :param made: whether there was none before
+        """
+        if not made and life.described is None:
+            # The first record of one that is older than the site's peers.
+            return life.describing(described(
+                self.versioned.head(req, self.versioned.path) or {}))
+        return life.describing(changed(() if made else life.headers,
+                                       req.headers.items()))
 
     def _put_again(self, req):
         """Put a container after its deletion, where another site's clock was

@@ -2,9 +2,12 @@
 """DELETE of a container that has, or had, versions.
 
 Where the site has peers, the life record of the container (VERSIONING.md §5)
-says that it is deleted, and the hidden container outlives the user's: it has
-the record, and tells peers what is purged. The propagator removes it.
+says that it is deleted, and what it was. The hidden container outlives the
+user's: it has the record, and tells peers what is purged. The propagator
+removes it.
 """
+
+from dataclasses import replace
 
 from swift.common.http import is_success
 from swift.common.storage_policy import POLICIES
@@ -13,6 +16,7 @@ from swift.common.swob import HTTPConflict, HTTPInternalServerError
 from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.data.container import (
     authorize,
+    described,
     is_put_after,
     send_internal,
 )
@@ -28,8 +32,9 @@ def next_life(strategy, exists):
     another site's clock is ahead.
     """
     before = strategy.life()
-    return Life(exists, strategy.tick(before and before.stamp),
-                strategy.site)
+    stamp = strategy.tick(before and before.stamp)
+    return replace(before or Life(exists, stamp, strategy.site),
+                   exists=exists, stamp=stamp, site=strategy.site)
 
 
 def _conflict(req):
@@ -93,6 +98,8 @@ class ContainerDeletion:
         life = next_life(strategy, False)
         if is_put_after(own, life.stamp):
             raise HTTPConflict(request=req)
+        if own and not life.described:
+            life = life.describing(described(own))
         strategy.set_life(life)
         req.headers.update(life.as_of)
         resp = self.versioned.change(req)

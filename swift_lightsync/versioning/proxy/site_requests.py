@@ -57,8 +57,6 @@ class SiteContainer:
         :returns: a ``Response``, drained
         """
         sent = internal(self._env, method, self._versioned.path, headers)
-        # Only owners are told of access lists.
-        sent.environ['swift_owner'] = True
         if method == 'HEAD':
             return self._answer(sent)
         resp = self._versioned.change(sent)

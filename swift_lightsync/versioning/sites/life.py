@@ -4,6 +4,7 @@ a site does with another one's life record, and what a propagator sees to.
 """
 
 import time
+from dataclasses import replace
 
 from swift.common.concurrency import Timeout
 from swift.common.direct_client import (
@@ -16,17 +17,15 @@ from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
 from swift_lightsync.versioning.core.life import (
-    ENABLED,
-    Life,
     Step,
-    changes,
     life_row,
     step,
 )
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.data.container import (
-    enabled_headers,
+    is_as,
     is_put_after,
+    life_headers,
 )
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
@@ -50,46 +49,51 @@ class Refusal(Exception):
         self.status = status
 
 
-def apply_life(helper, env, account, container, message, policy):
+def apply_life(helper, env, account, container, life, policy):
     """Follow the life record of another site, if it is newer than ours. All of
     it may be repeated.
 
     :param helper: ``SiteRequests``
     :param env: of the other site's request
     :param container: the user's
-    :param message: its ``LifeMessage``
+    :param life: the record, a ``Life``
     :param policy: the name of the container's storage policy there
     :raises Refusal: if the container does not follow now
     :raises HTTPException: if Swift refuses to make the container
     :raises RowsUnavailable: if too few container servers answer
     """
-    path, life = (env, account, container), message.life
+    path = env, account, container
     found = helper.open(*path)
     if found is None and not life.exists:
         # Of what never was here, or is gone, nothing has to go.
         return
-    what = step(found and found.strategy.life(), life,
-                not life.exists and not found.strategy.is_empty())
+    mine = found and found.strategy.life()
+    what = step(mine, life, not life.exists and not found.strategy.is_empty())
     if what is Step.REFUSE:
         raise Refusal(HTTP_CONFLICT, 'the container has versions; their '
                           'purges are not here yet, or they not there')
+    if what is not Step.NOTHING and life.is_older_than(mine):
+        # Who deletes or revives it may not know what it has become here.
+        life = _next(found.strategy, life, mine)
     if what is Step.DELETE and found.exists and not _deleted(found, life):
-        life = Life(True, found.strategy.tick(life.stamp),
-                    found.strategy.site)
+        life = replace(_next(found.strategy, life), exists=True)
     elif what is Step.UPDATE:
         if found is None or not found.exists:
             found = helper.open(*path, create=policy, stamp=life.stamp)
-        _change(found, 'POST', life, _post_headers(found.headers(), message))
+        _change(found, 'POST', life, life_headers(life, found.headers()))
     if what is not Step.NOTHING:
         # Last: what came to its middle only is repeated.
         found.strategy.set_life(life)
 
 
-def _post_headers(before, message):
-    headers = dict(changes(before, message.headers))
-    # As the filter writes it, which clients see.
-    enabled = headers.pop(ENABLED) == 'true'
-    return {**headers, **enabled_headers(enabled)}
+def _next(strategy, life, other=None):
+    """Return a record that counts instead of another one, and no later than
+    need be: a deletion that has not come here may have known of all of this.
+
+    :param other: the record that says what the container is; None: the same
+    """
+    return life.after(strategy.clock.tick(0, life.stamp), strategy.site,
+                      other)
 
 
 def _deleted(container, life):
@@ -120,7 +124,8 @@ def _change(container, method, life, headers=()):
 class LifeTask(Upkeep):
     """Sees to what life records say.
 
-    1. A container that is said to exist is made, if it is missing.
+    1. A container that is said to exist is made what its record says, where it
+       is missing, or is something else.
     2. A container that is said to be deleted is made again if it has a live
        version: its writer did not know of the deletion.
     3. A container that is there although it is said to be deleted is deleted:
@@ -158,11 +163,16 @@ class LifeTask(Upkeep):
         return self._node.source.mode_of(database.account, database.container)
 
     def _is_there(self, database, life):
-        mode = self._mode_of(database)
-        if mode == '' and self._node.strategy(database).life() == life:
-            self._node.source.make_container(
-                database, database.mode or _MODE, life)
-        return mode is not None
+        found = self._node.source.headers(database.account,
+                                          database.container)
+        if not is_as(life, found) and \
+                self._node.strategy(database).life() == life:
+            self._make(database, life, found)
+        return True
+
+    def _make(self, database, life, before=()):
+        self._node.source.make_container(database, database.mode or _MODE,
+                                         life, before)
 
     def _is_gone(self, database, life):
         with database.table() as table:
@@ -184,13 +194,9 @@ class LifeTask(Upkeep):
             if strategy.is_empty():
                 return False
             # First: a container is never there against its record.
-            # And no later than need be: a deletion that has not come here may
-            # have known of all that is live here.
-            life = Life(True, strategy.clock.tick(0, life.stamp),
-                        strategy.site)
+            life = replace(_next(strategy, life), exists=True)
             strategy.set_life(life)
-            self._node.source.make_container(
-                database, database.mode or _MODE, life)
+            self._make(database, life)
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True
@@ -229,8 +235,7 @@ class LifeTask(Upkeep):
                 for node in nodes]) or not all([
                     self._delete(node, part, place, stamp)
                     for node in nodes]):
-            strategy.set_life(Life(
-                True, strategy.clock.tick(0, life.stamp), strategy.site))
+            strategy.set_life(replace(_next(strategy, life), exists=True))
 
     @staticmethod
     def _is_used(node, part, place, stamp):

@@ -249,7 +249,7 @@ class World:
             self.gone = False
             life = next_life(site.strategy, True)
             site.make_container(made=life.as_of, enabled=life.as_of)
-            site.strategy.set_life(life)
+            site.strategy.set_life(site.described(life))
 
     def change(self, site):
         if site.has(CONTAINER):
@@ -258,7 +258,7 @@ class World:
             life = next_life(site.strategy, True)
             SiteContainer(site, CONTAINER).change('POST', dict(
                 life.as_of, **{NOTE: self.body().decode()}))
-            site.strategy.set_life(life)
+            site.strategy.set_life(site.described(life))
 
     # What befalls sites
 

@@ -12,7 +12,6 @@ from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import (
     ENABLED,
     Life,
-    LifeMessage,
     Step,
     as_of,
     changes,
@@ -85,10 +84,14 @@ class TestRecord(SwiftTestCase):
 
     def test_a_message_is_checked(self):
         good = {'exists': True, 'stamp': '1700000000.00000', 'site': 'rome',
+                'described': '1700000000.00000',
                 'headers': [['x-container-read', '.r:*'], [ENABLED, 'true']]}
-        found = LifeMessage.from_json(good)
-        self.assertEqual(found, LifeMessage.from_json(found.to_json()))
-        for wrong in ({'headers': []}, {'site': 'A'}, {'exists': False},
+        found = Life.from_json(good)
+        self.assertEqual(found, Life.from_json(found.to_json()))
+        for wrong in ({'headers': []}, {'site': 'A'}, {'described': None},
+                      {'described': '1700000000.00001'},
+                      {'headers': [*good['headers'],
+                                   ['x-container-meta-a', '%' * 22000]]},
                       {'stamp': 'x'}, {'headers': [[ENABLED, 'maybe']]},
                       {'headers': [*good['headers'], ['x-timestamp', '1']]},
                       {'headers': [*good['headers'],
@@ -97,7 +100,7 @@ class TestRecord(SwiftTestCase):
                       {'headers': [['X-Container-Read', 'a'],
                                    [ENABLED, 'true']]}):
             with self.assertRaises(RecordError, msg=wrong):
-                LifeMessage.from_json({**good, **wrong})
+                Life.from_json({**good, **wrong})
 
 
 class TestLife(SitesTestCase):
@@ -261,11 +264,10 @@ class TestLife(SitesTestCase):
         strategy = self.rome.strategy
         messages = []
         for number, exists in enumerate((True, False, True, False)):
-            life = Life(exists, strategy.tick(
-                Stamp(10 ** 14 * 17 // 10 + number)), 'paris')
-            messages.append(LifeMessage.of(life, (
-                ('x-container-meta-number', str(number)),
-                (ENABLED, 'true')) if exists else ()))
+            messages.append(Life(exists, strategy.tick(
+                Stamp(10 ** 14 * 17 // 10 + number)), 'paris').describing((
+                    ('x-container-meta-number', str(number)),
+                    (ENABLED, 'true'))))
         orders = [*permutations(messages[:3]), *permutations(messages)]
         for number, order in enumerate(orders):
             name, last = 'd%d' % number, max(
@@ -273,7 +275,7 @@ class TestLife(SitesTestCase):
             self.rome.make_container(name, as_of(Stamp(1)), as_of(Stamp(1)))
             for message in (*order, order[0]):
                 apply_life(self.rome, {}, ACCOUNT, name, message, '')
-            self.assertEqual((last.exists, last.life), (
+            self.assertEqual((last.exists, last), (
                 self.rome.has(name), self.rome.strategy_of(name).life()))
             if last.exists:
                 self.assertEqual(
@@ -325,8 +327,7 @@ class TestLife(SitesTestCase):
             name = 'd%s' % there
             self.rome.open({}, ACCOUNT, name, create='', stamp=Stamp(
                 self.rome.strategy.life().stamp.ticks))
-            apply_life(self.rome, {}, ACCOUNT, name, LifeMessage.of(
-                life, ((ENABLED, 'false'),) if there else ()), '')
+            apply_life(self.rome, {}, ACCOUNT, name, life, '')
             self.assertEqual(there, self.rome.has(name))
             self.assertEqual(
                 'False' if there else None, SiteContainer(
@@ -334,8 +335,8 @@ class TestLife(SitesTestCase):
                         'X-Container-Sysmeta-Site-Versions-Enabled'))
 
     def test_a_deletion_of_what_never_was_here_makes_nothing(self):
-        apply_life(self.rome, {}, ACCOUNT, CONTAINER, LifeMessage.of(
-            Life(False, self.rome.strategy.tick(), 'paris')), '')
+        apply_life(self.rome, {}, ACCOUNT, CONTAINER, Life(
+            False, self.rome.strategy.tick(), 'paris'), '')
         self.assertFalse(self.rome.has(HIDDEN))
 
     def test_a_purge_brings_no_deleted_container_back(self):
