@@ -59,7 +59,7 @@ class TestProgress(unittest.TestCase):
     def test_nothing_is_kept_of_what_is_done(self):
         self.look(4, 5)
         self.done(4, 5)
-        self.assertFalse(self.progress.is_begun)
+        self.assertEqual(0, self.progress.waiting)
         self.assertEqual({}, self.progress._waiting)
 
     def test_the_oldest_is_that_of_the_rows_that_wait(self):
