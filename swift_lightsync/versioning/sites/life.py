@@ -177,7 +177,9 @@ class LifeTask(Upkeep):
     def _is_gone(self, database, life):
         with database.table() as table:
             live = table.page(_LIVE)
-        if live:
+        # The record and the versions may be in two shards.
+        if live or not (database.is_whole or
+                        self._node.strategy(database).is_empty()):
             return self._revive(database, life)
         if self._mode_of(database):
             self._finish(database, life)
@@ -231,7 +233,7 @@ class LifeTask(Upkeep):
         stamp = str(life.stamp)
         part, nodes = self._node.ring.get_nodes(*place)
         # A deletion that is refused clears the metadata all the same.
-        if any([self._is_used(node, part, place, stamp)
+        if any([self._is_used(node, part, place, life.stamp)
                 for node in nodes]) or not all([
                     self._delete(node, part, place, stamp)
                     for node in nodes]):
