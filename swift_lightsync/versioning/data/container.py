@@ -105,8 +105,16 @@ def is_put_after(headers, stamp):
 
     :param headers: of its HEAD
     """
-    return Timestamp(headers.get('X-Backend-Put-Timestamp', 0)) > \
-        Timestamp(str(stamp))
+    return put_at(headers) > stamp
+
+
+def put_at(headers):
+    """Return the ``Stamp`` as of which Swift has made or changed a container.
+
+    :param headers: of its HEAD
+    """
+    return Stamp.parse(Timestamp(headers.get(
+        'X-Backend-Put-Timestamp', 0)).internal)
 
 
 def after_deletion(headers):
