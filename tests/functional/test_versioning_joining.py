@@ -109,6 +109,8 @@ class TestJoining(SitesCase):
                  self.report('rome')[0] != 0,
                  'the report says that it lacks something', DEADLINE)
         self.sites.heal()
+        wait_for(lambda: self.metadata(NEW, self.container) != 404,
+                 'the container is there', DEADLINE)
         self.assert_served(self.wait_until_same(OBJECTS))
         for container in self.container, 'empty', 'deleted':
             wait_for(lambda: len({

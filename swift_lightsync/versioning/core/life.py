@@ -17,7 +17,6 @@ the versions there.
 import json
 import re
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Annotated, Dict, Iterable, Optional, Tuple
 
 from swift_lightsync.common.records import Length, Parsed, Record
@@ -127,32 +126,6 @@ def life_of(row: Row) -> Life:
         raise ValueError('a life record is of %s, must be of its row, %s' % (
             life.stamp, row.stamp))
     return life
-
-
-class Step(Enum):
-    """What a site does with the life record of another one."""
-
-    #: It has this record, or a newer one.
-    NOTHING = 'nothing'
-    #: It gives the container the metadata of the record; makes it if missing.
-    UPDATE = 'update'
-    #: It deletes the container.
-    DELETE = 'delete'
-    #: It takes the record later, or never: it has a live version.
-    REFUSE = 'refuse'
-
-
-def step(mine: Optional[Life], theirs: Life, live: bool) -> Step:
-    """Decide what a site does with the life record of another one.
-
-    :param mine: the record that the site has, or None
-    :param live: whether it has a live version in the container
-    """
-    if mine is not None and mine.stamp >= theirs.stamp:
-        return Step.NOTHING
-    if theirs.exists:
-        return Step.UPDATE
-    return Step.REFUSE if live else Step.DELETE
 
 
 def is_common(name: str) -> bool:

@@ -17,15 +17,14 @@ from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
 from swift_lightsync.versioning.core.life import as_of, changed
-from swift_lightsync.versioning.data.container import (
+from swift_lightsync.versioning.data.container import authorize, send_internal
+from swift_lightsync.versioning.data.container_headers import (
     ENABLED,
     MODE,
     STOCK_CONTAINER,
-    authorize,
     described,
     enabled_headers,
     mode_headers,
-    send_internal,
     sysmeta,
 )
 from swift_lightsync.versioning.proxy.container_deletion import (

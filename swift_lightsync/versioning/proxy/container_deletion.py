@@ -14,12 +14,8 @@ from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPConflict, HTTPInternalServerError
 
 from swift_lightsync.versioning.core.life import Life
-from swift_lightsync.versioning.data.container import (
-    authorize,
-    described,
-    is_put_after,
-    send_internal,
-)
+from swift_lightsync.versioning.data.container import authorize, send_internal
+from swift_lightsync.versioning.data.container_headers import described, put_at
 from swift_lightsync.versioning.proxy.container_listing import is_hidden
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 
@@ -96,7 +92,7 @@ class ContainerDeletion:
         """
         # A version that comes meanwhile revives it: the propagator does.
         life = next_life(strategy, False)
-        if is_put_after(own, life.stamp):
+        if put_at(own) > life.stamp:
             raise HTTPConflict(request=req)
         if own and not life.described:
             life = life.describing(described(own))

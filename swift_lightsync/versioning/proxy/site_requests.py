@@ -10,11 +10,13 @@ from swift.common.utils import drain_and_close
 
 from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.data.container import (
-    after_deletion,
-    enabled_headers,
     internal,
     path_of,
     send_internal,
+)
+from swift_lightsync.versioning.data.container_headers import (
+    after_deletion,
+    enabled_headers,
 )
 from swift_lightsync.versioning.data.object_data import delete_data
 from swift_lightsync.versioning.proxy.container_context import (

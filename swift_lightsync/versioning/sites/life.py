@@ -16,24 +16,20 @@ from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
-from swift_lightsync.versioning.core.life import (
-    Step,
-    life_row,
-    step,
-)
+from swift_lightsync.versioning.core.life import life_row
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
-from swift_lightsync.versioning.data.container import (
+from swift_lightsync.versioning.data.container_headers import (
+    MODE,
     is_as,
-    is_put_after,
     life_headers,
+    put_at,
+    sysmeta,
 )
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
 
 _LIVE = Page(VERSIONS, limit=1)
-
-
 #: Of containers whose hidden one does not tell it.
 _MODE = 'write-repair'
 
@@ -68,22 +64,23 @@ def apply_life(helper, env, account, container, life, policy):
         # Of what never was here, or is gone, nothing has to go.
         return
     mine = found and found.strategy.life()
-    what = step(mine, life, not life.exists and not found.strategy.is_empty())
-    if what is Step.REFUSE:
+    if mine and mine.stamp >= life.stamp:
+        return
+    if not life.exists and not found.strategy.is_empty():
         raise Refusal(HTTP_CONFLICT, 'the container has versions; their '
-                          'purges are not here yet, or they not there')
-    if what is not Step.NOTHING and life.is_older_than(mine):
+                      'purges are not here yet, or they not there')
+    if life.is_older_than(mine):
         # Who deletes or revives it may not know what it has become here.
         life = _next(found.strategy, life, mine)
-    if what is Step.DELETE and found.exists and not _deleted(found, life):
-        life = replace(_next(found.strategy, life), exists=True)
-    elif what is Step.UPDATE:
+    if not life.exists:
+        if found.exists and not _deleted(found, life):
+            life = replace(_next(found.strategy, life), exists=True)
+    else:
         if found is None or not found.exists:
             found = helper.open(*path, create=policy, stamp=life.stamp)
         _change(found, 'POST', life, life_headers(life, found.headers()))
-    if what is not Step.NOTHING:
-        # Last: what came to its middle only is repeated.
-        found.strategy.set_life(life)
+    # Last: what came to its middle only is repeated.
+    found.strategy.set_life(life)
 
 
 def _next(strategy, life, other=None):
@@ -101,7 +98,7 @@ def _deleted(container, life):
     since.
     """
     # A deletion that is refused clears the metadata all the same.
-    is_newer = is_put_after(container.headers(), life.stamp)
+    is_newer = put_at(container.headers()) > life.stamp
     if not is_newer and _change(container, 'DELETE', life) != HTTP_CONFLICT:
         return True
     if int(container.headers().get('X-Container-Object-Count', 0)):
@@ -159,12 +156,12 @@ class LifeTask(Upkeep):
                                  'says: %s', database, err)
             return False
 
-    def _mode_of(self, database):
-        return self._node.source.mode_of(database.account, database.container)
+    def _headers(self, database):
+        return self._node.source.headers(database.account,
+                                         database.container)
 
     def _is_there(self, database, life):
-        found = self._node.source.headers(database.account,
-                                          database.container)
+        found = self._headers(database)
         if not is_as(life, found) and \
                 self._node.strategy(database).life() == life:
             self._make(database, life, found)
@@ -181,7 +178,7 @@ class LifeTask(Upkeep):
         if live or not (database.is_whole or
                         self._node.strategy(database).is_empty()):
             return self._revive(database, life)
-        if self._mode_of(database):
+        if self._headers(database).get(sysmeta(MODE)):
             self._finish(database, life)
             return False
         end = life.stamp.seconds + self._node.options.reclaim_age
@@ -214,7 +211,7 @@ class LifeTask(Upkeep):
                     answer.page or answer.shards) and
                 answer.rows == (WireRow.of(life_row(life)),)):
             return False
-        if self._mode_of(database) != '':
+        if self._headers(database).get(sysmeta(MODE)):
             return False
         for node in nodes:
             self._delete(node, part, place, stamp)
@@ -249,7 +246,7 @@ class LifeTask(Upkeep):
                 raise
             return False
         return int(found['X-Container-Object-Count']) > 0 or \
-            is_put_after(found, stamp)
+            put_at(found) > stamp
 
     @staticmethod
     def _delete(node, part, place, stamp):

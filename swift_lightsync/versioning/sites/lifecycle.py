@@ -22,7 +22,7 @@ from swift_lightsync.versioning.core.keys import VERSIONS
 from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.row_data import Entry, entry_of
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page
-from swift_lightsync.versioning.data.container import (
+from swift_lightsync.versioning.data.container_headers import (
     MODE,
     described,
     put_at,

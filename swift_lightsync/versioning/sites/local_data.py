@@ -29,9 +29,9 @@ from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.stored_headers import stored_headers
-from swift_lightsync.versioning.data.container import (
+from swift_lightsync.versioning.data.container import VersionedContainer
+from swift_lightsync.versioning.data.container_headers import (
     MODE,
-    VersionedContainer,
     enabled_headers,
     life_headers,
     mode_headers,

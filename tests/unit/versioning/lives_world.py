@@ -15,7 +15,7 @@ from swift.common.utils import Timestamp
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.signature import Claim
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.data.container import (
+from swift_lightsync.versioning.data.container_headers import (
     ENABLED,
     enabled_headers,
     sysmeta,

@@ -34,7 +34,7 @@ from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
-from swift_lightsync.versioning.data.container import (
+from swift_lightsync.versioning.data.container_headers import (
     after_deletion,
     described,
     enabled_headers,

@@ -12,17 +12,15 @@ from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import (
     ENABLED,
     Life,
-    Step,
     as_of,
     changes,
     common_headers,
     life_of,
     life_row,
-    step,
 )
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.data.container import enabled_headers
+from swift_lightsync.versioning.data.container_headers import enabled_headers
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.sites.life import apply_life
 from tests.unit.sync.fixtures import SwiftTestCase
@@ -51,20 +49,6 @@ class TestRecord(SwiftTestCase):
         for row in Row('o', Stamp(1)), Row('\0C', Stamp(1), deleted=True), \
                 Row('\0C', Stamp(1)):
             self.assertRaises(ValueError, life_of, row)
-
-    @given(lives, lives)
-    def test_the_newer_record_wins_at_both_sites(self, one, two):
-        if one.stamp == two.stamp:
-            return
-        newer, older = (one, two) if one.stamp > two.stamp else (two, one)
-        self.assertIs(Step.NOTHING, step(newer, older, False))
-        self.assertIs(Step.UPDATE if newer.exists else Step.DELETE,
-                      step(older, newer, False))
-
-    def test_a_deletion_does_not_delete_what_it_did_not_know(self):
-        life = Life(False, Stamp(5), 'rome')
-        self.assertIs(Step.REFUSE, step(None, life, True))
-        self.assertIs(Step.DELETE, step(None, life, False))
 
     def test_other_sites_are_told_of_what_all_have_in_common(self):
         self.assertEqual((

@@ -4,7 +4,11 @@ not agree (VERSIONING.md §5).
 """
 
 from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.data.container import ENABLED, MODE, sysmeta
+from swift_lightsync.versioning.data.container_headers import (
+    ENABLED,
+    MODE,
+    sysmeta,
+)
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from tests.unit.versioning.sites_world import (
     CONTAINER,
