@@ -185,6 +185,56 @@ class TestShards(ShardsCase):
 
 
 @pytest.mark.long
+class TestLives(ShardsCase):
+    """The life record is in another shard than the versions."""
+
+    def color(self, name):
+        try:
+            return self.client(name).head_container(self.container).get(
+                'x-container-meta-color')
+        except swiftclient.ClientException as err:
+            self.assertEqual(404, err.http_status)
+            return None
+
+    def wait_for_color(self, color):
+        wait_for(lambda: {color} == set(map(self.color, self.sites.names)),
+                 'both sites say %s' % color, 120)
+
+    def paint(self, name, color):
+        self.client(name).post_container(
+            self.container, {'X-Container-Meta-Color': color})
+        self.wait_for_color(color)
+
+    def purge_all(self):
+        for row in self.rows('rome'):
+            self.client('rome').delete_object(
+                self.container, row['name'],
+                query_string='version-id=' + row['version_id'])
+
+    def test_what_a_container_is_follows_before_while_and_after(self):
+        for obj in OBJECTS:
+            self.put('rome', obj, obj.encode())
+        self.assert_all_agree()
+        sharded = self.sharded('rome', hidden_container(self.container))
+        self.paint('paris', 'red')
+        sharded.start(1)
+        self.paint('rome', 'green')
+        self.paint('paris', 'blue')
+        sharded.finish()
+        self.paint('rome', 'white')
+        self.purge_all()
+        self.versions.clear()
+        self.assert_all_agree()
+        self.sites.cut('rome', 'paris')
+        self.put('paris', 'late', b'late')
+        self.client('rome').delete_container(self.container)
+        self.assertIsNone(self.color('rome'))
+        self.sites.heal()
+        self.wait_for_color('white')
+        self.assert_all_agree()
+
+
+@pytest.mark.long
 class TestOlderObjects(ShardsCase):
 
     def make(self, name, container):

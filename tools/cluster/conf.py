@@ -48,7 +48,7 @@ USERS = {
 Sections = dict[str, Any]
 
 
-def _ini(*several: Sections) -> str:
+def ini(*several: Sections) -> str:
     parser = RawConfigParser()
     parser.optionxform = str    # type: ignore[method-assign, assignment]
     for sections in several:
@@ -88,7 +88,7 @@ class ConfRenderer:
             files.update({self.layout.rsyncd_conf(node): self._rsyncd(node)
                           for node in spec.node_numbers()})
         if spec.versioning:
-            files[conf('versioning-sites')] = _ini(spec.peers)
+            files[conf('versioning-sites')] = ini(spec.peers)
         if 'proxy' in spec.services:
             files.update({conf(name): self._text(name, self._proxy(
                 name, pipeline)) for name, pipeline in self._pipelines()})
@@ -99,7 +99,7 @@ class ConfRenderer:
         return files
 
     def _text(self, conf: str, sections: Sections) -> str:
-        return _ini(sections, self.spec.options.get(conf, {}))
+        return ini(sections, self.spec.options.get(conf, {}))
 
     def _swift(self) -> Sections:
         sections: Sections = {'swift-hash': {

@@ -14,7 +14,6 @@ from swift_lightsync.versioning.core import keys, shipping, signature, verb
 from swift_lightsync.versioning.core import row_data as rows
 from swift_lightsync.versioning.core.life import (
     Life,
-    LifeMessage,
     life_of,
     life_row,
 )
@@ -46,7 +45,10 @@ ENTRIES = [
                changed=Stamp(VERSIONS[2].id.ticks + 998)),
     rows.Entry('ü\n', VERSIONS[4], 0, ETAG + '; slo_etag=x',
                'text/ü; charset=x')]
-LIVES = [Life(True, STAMPS[1], 'paris'), Life(False, STAMPS[2], 'x' * 32)]
+LIVES = [
+    Life(True, STAMPS[1], 'paris', STAMPS[1], (
+        ('x-container-meta-a', 'ü'), ('x-versions-enabled', 'true'))),
+    Life(False, STAMPS[2], 'x' * 32)]
 OFFERS = [shipping.Offered(each.object, each.version.id, each.version.site,
                            each.kind, each.changed) for each in ENTRIES]
 GROUPS = [shipping.Group('AUTH_ü', 'c', tuple(OFFERS)),
@@ -55,9 +57,7 @@ SHIPMENTS = [
     *(Shipment('a', 'c', each, HEADERS[number:], min(each.size, 9) if
                each.kind is rows.Kind.DATA else 0)
       for number, each in enumerate(ENTRIES)),
-    Shipment('a', 'c', life=LifeMessage.of(LIVES[0], (
-        ('x-container-meta-a', 'ü'), ('x-versions-enabled', 'true')))),
-    Shipment('a', 'c', life=LifeMessage.of(LIVES[1]))]
+    *(Shipment('a', 'c', life=life) for life in LIVES)]
 CONF = ('''[paris]
 endpoints = http://10.0.0.1:8080/
 key = %s

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life record of a container: whether it exists, and since when
-(VERSIONING.md §5). It is a row of the hidden container, and reaches the other
-sites like the versions there.
+"""The life record of a container: what it is, and since when (VERSIONING.md
+§5). It is one row of the hidden container, and reaches the other sites like
+the versions there.
 
-1. The record with the newer stamp wins, and brings the whole set of the
-   container's metadata with it.
-2. A container that has a live version is not deleted by a record. If the site
+1. The record with the newer stamp wins, and is taken whole: whether the
+   container exists, whether versions are enabled, its metadata.
+2. A deletion keeps in its record what the container was. Where it loses, that
+   is what the container is again.
+3. A container that has a live version is not deleted by a record. If the site
    that deleted it has purged the version, the purge comes first; otherwise the
    version comes there, and the container is made again, with a newer record.
-3. What a record brings is done to Swift's container as of the record's stamp,
+4. What a record brings is done to Swift's container as of the record's stamp,
    at all sites: a change that is newer stays, whichever comes first.
 """
 
+import json
 import re
-from dataclasses import dataclass
-from enum import Enum
-from typing import Annotated, Dict, Iterable, Literal, Optional, Tuple
+from dataclasses import dataclass, replace
+from typing import Annotated, Dict, Iterable, Optional, Tuple
 
 from swift_lightsync.common.records import Length, Parsed, Record
 from swift_lightsync.versioning.core.keys import LIFE
@@ -35,27 +37,65 @@ ENABLED = 'x-versions-enabled'
 COMMON = ('x-container-read', 'x-container-write')
 #: ... and how the names of others begin.
 COMMON_PREFIX = 'x-container-meta-'
-#: More than Swift lets a container have.
-_MAX_HEADERS = 1000
+#: More than Swift lets a container have; and bytes of the row.
+_MAX_HEADERS, MAX_LIFE = 1000, 1 << 16
+_REMOVED = 'x-remove-container-'
 _LINE_BREAK = re.compile(r'[\x00\r\n]')
 
 
 @dataclass(frozen=True)
-class Life:
-    """When a container was last created, changed or deleted.
+class Life(Record):
+    """What a container is, since it was last made, changed or deleted.
 
-    :param exists: False: it was deleted
+    :param exists: False: it was deleted; were it not, it would be as it says
     :param stamp: of that moment
     :param site: where it was done
+    :param described: when its headers were last changed; None: nobody has said
+        what they are
+    :param headers: (name in lower case, value), see ``common_headers``
+    :raises ValueError: if no row could hold it
     """
     exists: bool
-    stamp: Stamp
-    site: str
+    stamp: Annotated[Stamp, Parsed(Stamp.parse)]
+    site: Annotated[str, Parsed(check_site)]
+    described: Optional[Annotated[Stamp, Parsed(Stamp.parse)]] = None
+    headers: Annotated[Headers, Length(_MAX_HEADERS)] = ()
+
+    def __post_init__(self) -> None:
+        if self.described is None:
+            if self.headers:
+                raise ValueError('described must say since when there are '
+                                 'headers')
+        elif self.described > self.stamp:
+            raise ValueError('described is %s, must be at most the stamp, %s'
+                             % (self.described, self.stamp))
+        else:
+            _check(self.headers)
+            life_row(self)
 
     @property
     def as_of(self) -> Dict[str, str]:
         """The header of a request that does what the record says."""
         return as_of(self.stamp)
+
+    def describing(self, headers: Headers) -> 'Life':
+        """Return the record of a change that gives the container headers."""
+        return replace(self, described=self.stamp, headers=headers)
+
+    def after(self, stamp: Stamp, site: str,
+              other: Optional['Life'] = None) -> 'Life':
+        """Return the record of what goes on as it was.
+
+        :param other: what it is, if not what this record says
+        """
+        known = other or self
+        return replace(self, stamp=stamp, site=site, headers=known.headers,
+                       described=known.described)
+
+    def is_older_than(self, other: Optional['Life']) -> bool:
+        """Check whether another record has headers that are newer."""
+        return bool(other and other.described and (
+            self.described is None or self.described < other.described))
 
 
 def as_of(stamp: Stamp) -> Dict[str, str]:
@@ -64,9 +104,12 @@ def as_of(stamp: Stamp) -> Dict[str, str]:
 
 
 def life_row(life: Life) -> Row:
-    """Return the row of a life record; it is never a deleted row."""
+    """Return the row of a life record; it is never a deleted row.
+
+    :raises ValueError: if it would be too long
+    """
     return Row(LIFE, life.stamp, 0, LIFE_MARKER, with_parameters(
-        '', site=life.site, exists='1' if life.exists else ''))
+        '', MAX_LIFE, life=json.dumps(life.to_json(brief=True))))
 
 
 def life_of(row: Row) -> Life:
@@ -78,34 +121,11 @@ def life_of(row: Row) -> Life:
         raise ValueError('a life record is %.80r, must be the row %r' % (
             row.name, LIFE))
     _, ours = parameters_of(row.etag)
-    return Life(bool(ours.get('exists')), row.stamp,
-                check_site(ours.get('site', '')))
-
-
-class Step(Enum):
-    """What a site does with the life record of another one."""
-
-    #: It has this record, or a newer one.
-    NOTHING = 'nothing'
-    #: It gives the container the metadata of the record; makes it if missing.
-    UPDATE = 'update'
-    #: It deletes the container.
-    DELETE = 'delete'
-    #: It takes the record later, or never: it has a live version.
-    REFUSE = 'refuse'
-
-
-def step(mine: Optional[Life], theirs: Life, live: bool) -> Step:
-    """Decide what a site does with the life record of another one.
-
-    :param mine: the record that the site has, or None
-    :param live: whether it has a live version in the container
-    """
-    if mine is not None and mine.stamp >= theirs.stamp:
-        return Step.NOTHING
-    if theirs.exists:
-        return Step.UPDATE
-    return Step.REFUSE if live else Step.DELETE
+    life = Life.parse(ours.get('life', ''), MAX_LIFE, 'a life record')
+    if life.stamp != row.stamp:
+        raise ValueError('a life record is of %s, must be of its row, %s' % (
+            life.stamp, row.stamp))
+    return life
 
 
 def is_common(name: str) -> bool:
@@ -141,7 +161,21 @@ def changes(before: Iterable[str], headers: Headers) -> Headers:
     return (*headers, *((name, '') for name in gone if is_common(name)))
 
 
-def _checked(headers: Headers) -> Headers:
+def changed(before: Headers, sent: Iterable[Tuple[str, str]]) -> Headers:
+    """Return the metadata of a container after a PUT or POST.
+
+    :param before: those that it had
+    :param sent: (name, value) of the request, as Swift has taken them
+    """
+    low = [(lowered(name), value) for name, value in sent]
+    now = dict(before)
+    now.update((name.replace('-remove', '', 1), '') for name, _ in low
+               if name.startswith(_REMOVED))
+    now.update(low)
+    return common_headers(now.items(), now.get(ENABLED) == 'true')
+
+
+def _check(headers: Headers) -> None:
     names = [name for name, _ in headers]
     for name, value in headers:
         if not (is_common(name) or name == ENABLED) or \
@@ -153,37 +187,3 @@ def _checked(headers: Headers) -> Headers:
                              'case, once' % (name, value))
     if dict(headers).get(ENABLED) not in ('true', 'false'):
         raise ValueError('%s must be true or false' % ENABLED)
-    return headers
-
-
-@dataclass(frozen=True, kw_only=True)
-class LifeMessage(Record):
-    """The head of a request that tells a peer of a life record.
-
-    :param exists: False: the container was deleted, and has no headers
-    :param headers: (name in lower case, value), see ``common_headers``
-    """
-    format: Literal[1] = 1
-    verb: Literal['life'] = 'life'
-    exists: bool
-    stamp: Annotated[Stamp, Parsed(Stamp.parse)]
-    site: Annotated[str, Parsed(check_site)]
-    headers: Annotated[Headers, Length(_MAX_HEADERS)] = ()
-
-    def __post_init__(self) -> None:
-        if self.exists:
-            _checked(self.headers)
-        elif self.headers:
-            raise ValueError('headers are %d, must be none of a deleted '
-                             'container' % len(self.headers))
-
-    @classmethod
-    def of(cls, life: Life, headers: Headers = ()) -> 'LifeMessage':
-        """Return the message about a record."""
-        return cls(exists=life.exists, stamp=life.stamp, site=life.site,
-                   headers=headers)
-
-    @property
-    def life(self) -> Life:
-        """The record."""
-        return Life(self.exists, self.stamp, self.site)

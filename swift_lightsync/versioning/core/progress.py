@@ -146,9 +146,9 @@ class Progress:
         return next(iter(self._waiting), self.end + 1) - 1
 
     @property
-    def is_begun(self) -> bool:
-        """Whether there are rows that are not done."""
-        return bool(self._waiting)
+    def waiting(self) -> int:
+        """How many rows are not done."""
+        return len(self._waiting)
 
     @property
     def lag(self) -> Lag:

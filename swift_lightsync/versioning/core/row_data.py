@@ -89,17 +89,19 @@ class Entry:
         return version_name(self.object, self.version.id)
 
 
-def with_parameters(etag: str, **parameters: Any) -> str:
+def with_parameters(etag: str, most: int = MAX_ETAG,
+                    **parameters: Any) -> str:
     """Return the etag of a row, with our parameters after the object's etag.
 
+    :param most: bytes that it may have
     :raises ValueError: if it is too long for a row
     """
     text = '; '.join([etag] + [
         'sv_%s=%s' % (name, quote(str(value), safe=''))
         for name, value in sorted(parameters.items()) if value != ''])
-    if len(text) > MAX_ETAG:
+    if len(text) > most:
         raise ValueError('the etag of a row has %d bytes, at most %d are '
-                         'allowed' % (len(text), MAX_ETAG))
+                         'allowed' % (len(text), most))
     return text
 
 

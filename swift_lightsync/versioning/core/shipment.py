@@ -17,7 +17,7 @@ from swift_lightsync.common.records import (
     Record,
     Utf8,
 )
-from swift_lightsync.versioning.core.life import LifeMessage
+from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
     MAX_ETAG,
@@ -85,7 +85,7 @@ class Shipment:
     :param entry: an ``Entry``; where its data is means nothing to other sites
     :param headers: (name in lower case, value), those that are stored
     :param length: bytes of data that follow
-    :param life: a ``LifeMessage``, if there is no entry
+    :param life: a life record, if there is no entry
     :param policy: the name of the container's storage policy, for a site
         where it is missing
     """
@@ -94,7 +94,7 @@ class Shipment:
     entry: Optional[Entry] = None
     headers: Headers = ()
     length: int = 0
-    life: Optional[LifeMessage] = None
+    life: Optional[Life] = None
     policy: str = ''
 
     def to_frame(self) -> 'Frame':
@@ -160,7 +160,7 @@ class _Shipped(Record):
     container: PlaceName
     policy: _PolicyName = ''
     version: Optional[_Version] = None
-    life: Optional[LifeMessage] = None
+    life: Optional[Life] = None
 
 
 def _shipment(found: _Shipped, length: int) -> Shipment:

@@ -25,7 +25,7 @@ from swift_lightsync.versioning.core.progress import Progress, turn
 
 #: Rows that are read at once.
 PAGE = 1000
-#: ROWIDs beyond the point, whose row is held: so many are looked at.
+#: Rows that wait: no others are looked at beyond so many.
 WINDOW = 20000
 #: Rows of one database that wait in memory for their turn.
 QUEUE = 1000
@@ -134,14 +134,13 @@ class Follower:
     def _has_unread(self) -> bool:
         """Whether there are rows beyond those that were looked at, and room.
         """
-        return not self._whole and \
-            self._decided < self.progress.point + WINDOW
+        return not self._whole and self.progress.waiting < WINDOW
 
     @property
     def is_idle(self) -> bool:
         """Whether all is done and stored of what was looked at."""
         return self.looked_at is not None and not (
-            self.has_more or self.progress.is_begun) and \
+            self.has_more or self.progress.waiting) and \
             self._saved == self.progress.point
 
     def look(self, state: Any, now: float) -> None:
@@ -243,14 +242,14 @@ class Follower:
 
     def _look_on(self, after: int, found: Callable[[float, Any], None]
                  ) -> Tuple[int, bool]:
-        """Look at the rows after a ROWID, as many as the window has.
+        """Look at the rows after a ROWID, until enough wait.
 
         :param found: is called with when a row was made, and its item, of each
             that concerns the task
         :returns: the last ROWID, and whether no others follow
         """
         wants, whole = self._task.wants, False
-        while after < self.progress.point + WINDOW and not whole:
+        while self.progress.waiting < WINDOW and not whole:
             page = self.database.items(after, PAGE)
             whole = len(page) < PAGE
             for after, made, item in page:

@@ -16,7 +16,8 @@ from swift_lightsync.common.records import (
     Utf8,
 )
 from swift_lightsync.versioning.core.comparing import BUCKETS
-from swift_lightsync.versioning.core.row_data import MAX_ETAG, Row
+from swift_lightsync.versioning.core.life import MAX_LIFE
+from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 
 #: Bytes of a request's body, and rows that it may write or ask for.
@@ -43,7 +44,7 @@ class WireRow(Record):
     stamp: _Stamp
     size: Annotated[int, Between(0, _SIZE)]
     type: Annotated[str, Utf8(_NAME * 2)]
-    etag: Annotated[str, Utf8(MAX_ETAG)]
+    etag: Annotated[str, Utf8(MAX_LIFE)]
     deleted: bool
 
     @classmethod

@@ -4,7 +4,6 @@ the requests made on its behalf.
 """
 
 from swift.common.http import HTTP_OK, is_success
-from swift.common.request_helpers import get_sys_meta_prefix
 from swift.common.swob import (
     HTTPServiceUnavailable,
     Request,
@@ -12,7 +11,6 @@ from swift.common.swob import (
     wsgi_quote,
 )
 from swift.common.utils import (
-    Timestamp,
     config_true_value,
     drain_and_close,
 )
@@ -25,57 +23,11 @@ from swift.proxy.controllers.base import (
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.data.container_headers import ENABLED, MODE
 from swift_lightsync.versioning.strategies.strategy import Mode
 
 SOURCE = 'SV'
-_SYSMETA = get_sys_meta_prefix('container')
-ENABLED = 'site-versions-enabled'
-MODE = 'site-versions-mode'
-#: Swift's own, which s3api, container_sync and quotas ask for.
-STOCK_ENABLED = 'versions-enabled'
-STOCK_CONTAINER = 'versions-container'
 RESERVED_NAMES = 'X-Backend-Allow-Reserved-Names'
-
-
-def sysmeta(name):
-    """Return the header of a container's sysmeta."""
-    return _SYSMETA + name
-
-
-def enabled_headers(enabled):
-    """Return the headers of a container that say whether versions are made.
-    """
-    return dict.fromkeys(map(sysmeta, (ENABLED, STOCK_ENABLED)),
-                         str(enabled))
-
-
-def mode_headers(mode, hidden):
-    """Return the headers of a container that say where its versions are.
-
-    :param mode: a text
-    :param hidden: the name of its hidden container
-    """
-    return {sysmeta(MODE): mode,
-            sysmeta(STOCK_CONTAINER): wsgi_quote(str_to_wsgi(hidden))}
-
-
-def is_put_after(headers, stamp):
-    """Check whether Swift has made or changed a container after a stamp.
-
-    :param headers: of its HEAD
-    """
-    return Timestamp(headers.get('X-Backend-Put-Timestamp', 0)) > \
-        Timestamp(str(stamp))
-
-
-def after_deletion(headers):
-    """Return the first ``Stamp`` after a container's last deletion.
-
-    :param headers: of its HEAD
-    """
-    deleted = Timestamp(headers.get('X-Backend-Delete-Timestamp', 0))
-    return Stamp(Stamp.parse(deleted.internal).ticks + 1)
 
 
 def path_of(account, *names):
@@ -110,7 +62,8 @@ def internal(environ, method, path, headers=(), query='', rows=True):
         environ, method=method, swift_source=SOURCE,
         path='%s?%s' % (wsgi_quote(path), query),
         headers=dict(headers, **{RESERVED_NAMES: 'true'}))
-    sent.environ[ROWLESS] = not rows
+    # Only owners are told of access lists.
+    sent.environ.update({ROWLESS: not rows, 'swift_owner': True})
     return sent
 
 

@@ -16,15 +16,15 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
-from swift_lightsync.versioning.core.life import as_of
-from swift_lightsync.versioning.data.container import (
+from swift_lightsync.versioning.core.life import as_of, changed
+from swift_lightsync.versioning.data.container import authorize, send_internal
+from swift_lightsync.versioning.data.container_headers import (
     ENABLED,
     MODE,
     STOCK_CONTAINER,
-    authorize,
+    described,
     enabled_headers,
     mode_headers,
-    send_internal,
     sysmeta,
 )
 from swift_lightsync.versioning.proxy.container_deletion import (
@@ -32,13 +32,13 @@ from swift_lightsync.versioning.proxy.container_deletion import (
     next_life,
 )
 from swift_lightsync.versioning.proxy.container_listing import ContainerListing
-from swift_lightsync.versioning.rows.rows import ClockRefused, VerbMissing
+from swift_lightsync.versioning.rows.rows import VerbMissing
 
 CLIENTS = 'X-Versions-Enabled'
 #: How long noncurrent versions are kept: the client's header, the container's
 #: sysmeta, and what is allowed.
 _LIFECYCLE = (
-    ('X-Versions-Keep', 'site-versions-keep', integer(0, 10 ** 6)),
+    ('X-Versions-Keep', 'site-versions-keep', integer(1, 10 ** 6)),
     ('X-Versions-Expire-Noncurrent', 'site-versions-expire-noncurrent',
      integer(1, 36500)))
 _POLICY = 'X-Backend-Storage-Policy-Index'
@@ -68,6 +68,8 @@ class ContainerContext:
         self.options = options
         self.logger = logger
         self.recorded = recorded
+        # Whether there is a new hidden container that nothing belongs to yet.
+        self._made = False
 
     def respond(self, req):
         """Answer a request: enable or suspend versioning, delete, list, or
@@ -78,7 +80,11 @@ class ContainerContext:
         :raises RowsUnavailable: if too few replicas give the rows
         """
         if req.method in ('PUT', 'POST'):
-            resp = self._change(req)
+            try:
+                resp = self._change(req)
+            finally:
+                if self._made:
+                    self._delete_hidden(req)
         elif req.method == 'DELETE' and self.versioned.mode:
             resp = ContainerDeletion(self.versioned).respond(req)
         elif req.method in ('GET', 'HEAD'):
@@ -95,15 +101,15 @@ class ContainerContext:
     def _change(self, req):
         """Enable or suspend versions, or change the container's metadata."""
         strategy = self.versioned.mode and self.versioned.strategy
-        made = False
         if CLIENTS in req.headers:
             self._refuse_others(req)
             wanted = config_true_value(req.headers[CLIENTS])
+            req.headers[CLIENTS] = 'true' if wanted else 'false'
             if wanted:
                 # Swift makes accounts with their first container.
                 authorize(req, None)
-                made, policy = self._make_hidden(req)
-                strategy = self._enabled_strategy(req, made, policy)
+                strategy = self._enabled_strategy(
+                    req, self._make_hidden(req))
             if wanted:
                 req.headers.update(mode_headers(self._mode.value,
                                                 self.versioned.hidden))
@@ -111,33 +117,42 @@ class ContainerContext:
                 req.headers.update(enabled_headers(wanted))
         self._store_lifecycle(req, strategy)
         is_recorded = strategy and strategy.peers and self.recorded
-        life = self._next_life(req, strategy, made) \
+        life = self._next_life(req, strategy) \
             if is_recorded and _has_metadata(req) else None
         resp = self.versioned.change(req)
         if resp.status_int == 409 and not strategy:
             resp = self._put_again(req) or resp
         if is_success(resp.status_int):
+            self._made = False
             if is_recorded and (life or resp.status_int == 201):
-                strategy.set_life(life or next_life(strategy, True))
-        elif made:
-            self._delete_hidden(req)
+                strategy.set_life(self._described(
+                    req, life or next_life(strategy, True),
+                    resp.status_int == 201))
         return resp
 
-    def _next_life(self, req, strategy, made):
+    def _next_life(self, req, strategy):
         """Return the ``Life`` of a change; let Swift do it as of that.
 
         :raises ClockRefused: before Swift takes what could not be recorded,
             and what nobody could change until the time of a wrong clock
         """
-        try:
-            strategy.checked()
-        except ClockRefused:
-            if made:
-                self._delete_hidden(req)
-            raise
+        strategy.checked()
         life = next_life(strategy, True)
         req.headers.update(life.as_of)
         return life
+
+    def _described(self, req, life, made):
+        """Return the record of a change that Swift has made, with what the
+        container is now.
+
+        :param made: whether there was none before
+        """
+        if not made and life.described is None:
+            # The first record of one that is older than the site's peers.
+            return life.describing(described(
+                self.versioned.head(req, self.versioned.path) or {}))
+        return life.describing(changed(() if made else life.headers,
+                                       req.headers.items()))
 
     def _put_again(self, req):
         """Put a container after its deletion, where another site's clock was
@@ -171,8 +186,9 @@ class ContainerContext:
             try:
                 req.headers[sysmeta(name)] = value and str(parse(value))
             except ValueError as err:
-                raise HTTPBadRequest('%s: %.60s: %s' % (header, value, err),
-                                     request=req)
+                raise HTTPBadRequest(
+                    '%s: %.60s: %s. %s: 1 keeps old versions for a day only' %
+                    (header, value, err, _LIFECYCLE[-1][0]), request=req)
 
     def _refuse_others(self, req):
         """Raise HTTPBadRequest if Swift versions the container or syncs it."""
@@ -194,9 +210,7 @@ class ContainerContext:
                 'as source of container syncing.', request=req)
 
     def _make_hidden(self, req):
-        """Make the hidden container.
-
-        :returns: (whether it is new, the index of its storage policy)
+        """Make the hidden container; return the index of its storage policy.
         """
         if not self.versioned.mode and not self.options.allow_versioning:
             raise HTTPPreconditionFailed(
@@ -209,14 +223,15 @@ class ContainerContext:
         if not is_success(resp.status_int):
             raise HTTPInternalServerError(
                 'Error enabling object versioning', request=req)
-        return resp.status_int == 201, int(resp.headers[_POLICY])
+        self._made = resp.status_int == 201
+        return int(resp.headers[_POLICY])
 
-    def _enabled_strategy(self, req, made, policy):
+    def _enabled_strategy(self, req, policy):
         """Return the strategy of a container whose hidden one is there.
 
         :raises HTTPServiceUnavailable: if its container servers are Swift's
         """
-        if not made and not is_success(self.versioned.info['status']):
+        if not self._made and not is_success(self.versioned.info['status']):
             # That of a container that was deleted: data are looked for in
             # the storage policy of the user's.
             req.headers['X-Storage-Policy'] = POLICIES[policy].name
@@ -227,8 +242,6 @@ class ContainerContext:
             self.logger.error('Versions of %s/%s are not enabled: %s',
                               self.versioned.account, self.versioned.name,
                               err)
-            if made:
-                self._delete_hidden(req)
             raise HTTPServiceUnavailable(
                 'Object versioning is not enabled: %s' % err, request=req)
         return strategy
@@ -261,5 +274,11 @@ class ContainerContext:
         return {}
 
     def _delete_hidden(self, req):
+        """Leave nothing of an attempt that failed, unless another one has
+        succeeded meanwhile.
+        """
+        own = self.versioned.head(req, self.versioned.path) or {}
+        if own.get(sysmeta(MODE)):
+            return
         send_internal(self.versioned.app, req, 'DELETE',
                       self.versioned.hidden_path)

@@ -2,20 +2,20 @@
 """DELETE of a container that has, or had, versions.
 
 Where the site has peers, the life record of the container (VERSIONING.md §5)
-says that it is deleted, and the hidden container outlives the user's: it has
-the record, and tells peers what is purged. The propagator removes it.
+says that it is deleted, and what it was. The hidden container outlives the
+user's: it has the record, and tells peers what is purged. The propagator
+removes it.
 """
+
+from dataclasses import replace
 
 from swift.common.http import is_success
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPConflict, HTTPInternalServerError
 
 from swift_lightsync.versioning.core.life import Life
-from swift_lightsync.versioning.data.container import (
-    authorize,
-    is_put_after,
-    send_internal,
-)
+from swift_lightsync.versioning.data.container import authorize, send_internal
+from swift_lightsync.versioning.data.container_headers import described, put_at
 from swift_lightsync.versioning.proxy.container_listing import is_hidden
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 
@@ -28,8 +28,9 @@ def next_life(strategy, exists):
     another site's clock is ahead.
     """
     before = strategy.life()
-    return Life(exists, strategy.tick(before and before.stamp),
-                strategy.site)
+    stamp = strategy.tick(before and before.stamp)
+    return replace(before or Life(exists, stamp, strategy.site),
+                   exists=exists, stamp=stamp, site=strategy.site)
 
 
 def _conflict(req):
@@ -91,8 +92,10 @@ class ContainerDeletion:
         """
         # A version that comes meanwhile revives it: the propagator does.
         life = next_life(strategy, False)
-        if is_put_after(own, life.stamp):
+        if put_at(own) > life.stamp:
             raise HTTPConflict(request=req)
+        if own and not life.described:
+            life = life.describing(described(own))
         strategy.set_life(life)
         req.headers.update(life.as_of)
         resp = self.versioned.change(req)

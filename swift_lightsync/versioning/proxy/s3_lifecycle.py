@@ -30,8 +30,9 @@ DEFAULT_ID = 'noncurrent-versions'
 KEEP, EXPIRE = 'X-Versions-Keep', 'X-Versions-Expire-Noncurrent'
 STORED = sysmeta_header('container', 'lifecycle')
 ROOT, ACTION = 'LifecycleConfiguration', 'NoncurrentVersionExpiration'
-#: limit -> the greatest value that S3 allows
-LIMITS = {'NoncurrentDays': 2 ** 31 - 1, 'NewerNoncurrentVersions': 100}
+#: limit -> the greatest value that is allowed: S3's, but for the number, of
+#: which S3 allows 100: what Swift's clients set, S3's can set once more
+LIMITS = {'NoncurrentDays': 2 ** 31 - 1, 'NewerNoncurrentVersions': 10 ** 6}
 REPEATED = {'Rule', 'NoncurrentVersionTransition', 'Transition'}
 #: What S3 has and this does not serve, actions and filters; nor is it read.
 OTHERS = {'AbortIncompleteMultipartUpload', 'Expiration',

@@ -10,11 +10,13 @@ from swift.common.utils import drain_and_close
 
 from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.data.container import (
-    after_deletion,
-    enabled_headers,
     internal,
     path_of,
     send_internal,
+)
+from swift_lightsync.versioning.data.container_headers import (
+    after_deletion,
+    enabled_headers,
 )
 from swift_lightsync.versioning.data.object_data import delete_data
 from swift_lightsync.versioning.proxy.container_context import (
@@ -57,8 +59,6 @@ class SiteContainer:
         :returns: a ``Response``, drained
         """
         sent = internal(self._env, method, self._versioned.path, headers)
-        # Only owners are told of access lists.
-        sent.environ['swift_owner'] = True
         if method == 'HEAD':
             return self._answer(sent)
         resp = self._versioned.change(sent)

@@ -202,10 +202,14 @@ class Arrivals:
             return self._result_of(err)
 
     def _check_clock(self, shipment):
-        """Raise ClockAhead if no site may have given a stamp of it yet."""
+        """Raise ClockAhead if no site may have given a stamp of it yet. A
+        purge waits for no clock: it hides no version but its own.
+        """
         life, entry = shipment.life, shipment.entry
+        if entry and entry.purged:
+            return
         for stamp in (life.stamp,) if life else (
-                entry.version.id, entry.purged, entry.changed,
+                entry.version.id, entry.changed,
                 *(stamp for _, stamp in entry.version.vector)):
             if stamp is not None:
                 self._receiver.clock.check(stamp, self._receiver.now())

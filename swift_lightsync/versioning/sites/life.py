@@ -4,6 +4,7 @@ a site does with another one's life record, and what a propagator sees to.
 """
 
 import time
+from dataclasses import replace
 
 from swift.common.concurrency import Timeout
 from swift.common.direct_client import (
@@ -15,26 +16,20 @@ from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
-from swift_lightsync.versioning.core.life import (
-    ENABLED,
-    Life,
-    Step,
-    changes,
-    life_row,
-    step,
-)
+from swift_lightsync.versioning.core.life import life_row
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
-from swift_lightsync.versioning.data.container import (
-    enabled_headers,
-    is_put_after,
+from swift_lightsync.versioning.data.container_headers import (
+    MODE,
+    is_as,
+    life_headers,
+    put_at,
+    sysmeta,
 )
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
 
 _LIVE = Page(VERSIONS, limit=1)
-
-
 #: Of containers whose hidden one does not tell it.
 _MODE = 'write-repair'
 
@@ -50,46 +45,52 @@ class Refusal(Exception):
         self.status = status
 
 
-def apply_life(helper, env, account, container, message, policy):
+def apply_life(helper, env, account, container, life, policy):
     """Follow the life record of another site, if it is newer than ours. All of
     it may be repeated.
 
     :param helper: ``SiteRequests``
     :param env: of the other site's request
     :param container: the user's
-    :param message: its ``LifeMessage``
+    :param life: the record, a ``Life``
     :param policy: the name of the container's storage policy there
     :raises Refusal: if the container does not follow now
     :raises HTTPException: if Swift refuses to make the container
     :raises RowsUnavailable: if too few container servers answer
     """
-    path, life = (env, account, container), message.life
+    path = env, account, container
     found = helper.open(*path)
     if found is None and not life.exists:
         # Of what never was here, or is gone, nothing has to go.
         return
-    what = step(found and found.strategy.life(), life,
-                not life.exists and not found.strategy.is_empty())
-    if what is Step.REFUSE:
+    mine = found and found.strategy.life()
+    if mine and mine.stamp >= life.stamp:
+        return
+    if not life.exists and not found.strategy.is_empty():
         raise Refusal(HTTP_CONFLICT, 'the container has versions; their '
-                          'purges are not here yet, or they not there')
-    if what is Step.DELETE and found.exists and not _deleted(found, life):
-        life = Life(True, found.strategy.tick(life.stamp),
-                    found.strategy.site)
-    elif what is Step.UPDATE:
+                      'purges are not here yet, or they not there')
+    if life.is_older_than(mine):
+        # Who deletes or revives it may not know what it has become here.
+        life = _next(found.strategy, life, mine)
+    if not life.exists:
+        if found.exists and not _deleted(found, life):
+            life = replace(_next(found.strategy, life), exists=True)
+    else:
         if found is None or not found.exists:
             found = helper.open(*path, create=policy, stamp=life.stamp)
-        _change(found, 'POST', life, _post_headers(found.headers(), message))
-    if what is not Step.NOTHING:
-        # Last: what came to its middle only is repeated.
-        found.strategy.set_life(life)
+        _change(found, 'POST', life, life_headers(life, found.headers()))
+    # Last: what came to its middle only is repeated.
+    found.strategy.set_life(life)
 
 
-def _post_headers(before, message):
-    headers = dict(changes(before, message.headers))
-    # As the filter writes it, which clients see.
-    enabled = headers.pop(ENABLED) == 'true'
-    return {**headers, **enabled_headers(enabled)}
+def _next(strategy, life, other=None):
+    """Return a record that counts instead of another one, and no later than
+    need be: a deletion that has not come here may have known of all of this.
+
+    :param other: the record that says what the container is; None: the same
+    """
+    return life.after(strategy.clock.tick(0, life.stamp), strategy.site,
+                      other)
 
 
 def _deleted(container, life):
@@ -97,7 +98,7 @@ def _deleted(container, life):
     since.
     """
     # A deletion that is refused clears the metadata all the same.
-    is_newer = is_put_after(container.headers(), life.stamp)
+    is_newer = put_at(container.headers()) > life.stamp
     if not is_newer and _change(container, 'DELETE', life) != HTTP_CONFLICT:
         return True
     if int(container.headers().get('X-Container-Object-Count', 0)):
@@ -120,7 +121,8 @@ def _change(container, method, life, headers=()):
 class LifeTask(Upkeep):
     """Sees to what life records say.
 
-    1. A container that is said to exist is made, if it is missing.
+    1. A container that is said to exist is made what its record says, where it
+       is missing, or is something else.
     2. A container that is said to be deleted is made again if it has a live
        version: its writer did not know of the deletion.
     3. A container that is there although it is said to be deleted is deleted:
@@ -154,22 +156,29 @@ class LifeTask(Upkeep):
                                  'says: %s', database, err)
             return False
 
-    def _mode_of(self, database):
-        return self._node.source.mode_of(database.account, database.container)
+    def _headers(self, database):
+        return self._node.source.headers(database.account,
+                                         database.container)
 
     def _is_there(self, database, life):
-        mode = self._mode_of(database)
-        if mode == '' and self._node.strategy(database).life() == life:
-            self._node.source.make_container(
-                database, database.mode or _MODE, life)
-        return mode is not None
+        found = self._headers(database)
+        if not is_as(life, found) and \
+                self._node.strategy(database).life() == life:
+            self._make(database, life, found)
+        return True
+
+    def _make(self, database, life, before=()):
+        self._node.source.make_container(database, database.mode or _MODE,
+                                         life, before)
 
     def _is_gone(self, database, life):
         with database.table() as table:
             live = table.page(_LIVE)
-        if live:
+        # The record and the versions may be in two shards.
+        if live or not (database.is_whole or
+                        self._node.strategy(database).is_empty()):
             return self._revive(database, life)
-        if self._mode_of(database):
+        if self._headers(database).get(sysmeta(MODE)):
             self._finish(database, life)
             return False
         end = life.stamp.seconds + self._node.options.reclaim_age
@@ -184,13 +193,9 @@ class LifeTask(Upkeep):
             if strategy.is_empty():
                 return False
             # First: a container is never there against its record.
-            # And no later than need be: a deletion that has not come here may
-            # have known of all that is live here.
-            life = Life(True, strategy.clock.tick(0, life.stamp),
-                        strategy.site)
+            life = replace(_next(strategy, life), exists=True)
             strategy.set_life(life)
-            self._node.source.make_container(
-                database, database.mode or _MODE, life)
+            self._make(database, life)
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True
@@ -206,7 +211,7 @@ class LifeTask(Upkeep):
                     answer.page or answer.shards) and
                 answer.rows == (WireRow.of(life_row(life)),)):
             return False
-        if self._mode_of(database) != '':
+        if self._headers(database).get(sysmeta(MODE)):
             return False
         for node in nodes:
             self._delete(node, part, place, stamp)
@@ -225,12 +230,11 @@ class LifeTask(Upkeep):
         stamp = str(life.stamp)
         part, nodes = self._node.ring.get_nodes(*place)
         # A deletion that is refused clears the metadata all the same.
-        if any([self._is_used(node, part, place, stamp)
+        if any([self._is_used(node, part, place, life.stamp)
                 for node in nodes]) or not all([
                     self._delete(node, part, place, stamp)
                     for node in nodes]):
-            strategy.set_life(Life(
-                True, strategy.clock.tick(0, life.stamp), strategy.site))
+            strategy.set_life(replace(_next(strategy, life), exists=True))
 
     @staticmethod
     def _is_used(node, part, place, stamp):
@@ -242,7 +246,7 @@ class LifeTask(Upkeep):
                 raise
             return False
         return int(found['X-Container-Object-Count']) > 0 or \
-            is_put_after(found, stamp)
+            put_at(found) > stamp
 
     @staticmethod
     def _delete(node, part, place, stamp):

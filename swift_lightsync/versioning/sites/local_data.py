@@ -3,14 +3,11 @@
 objects, through the proxy-server's code of this site.
 """
 
-from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Dict
+from typing import Dict
 
 from swift.common.concurrency import Timeout
-from swift.common.direct_client import direct_head_container
-from swift.common.exceptions import ClientException
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient
 from swift.common.middleware.memcache import MemcacheMiddleware
@@ -19,7 +16,6 @@ from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPException, Request
 from swift.common.utils import (
     close_if_possible,
-    config_true_value,
     drain_and_close,
 )
 from swift.common.wsgi import ConfigString
@@ -29,21 +25,19 @@ from swift.proxy.controllers.base import (
     headers_to_container_info,
 )
 
-from swift_lightsync.versioning.core.life import LifeMessage, common_headers
 from swift_lightsync.versioning.core.row_data import Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.stored_headers import stored_headers
-from swift_lightsync.versioning.data.container import (
-    ENABLED,
+from swift_lightsync.versioning.data.container import VersionedContainer
+from swift_lightsync.versioning.data.container_headers import (
     MODE,
-    VersionedContainer,
     enabled_headers,
+    life_headers,
     mode_headers,
     sysmeta,
 )
 from swift_lightsync.versioning.data.object_writes import ObjectWrites
-from swift_lightsync.versioning.rows.replies import majority
 
 SOURCE = 'SV'
 #: Nothing in it that changes what a GET gives: no slo, dlo or symlink.
@@ -91,12 +85,10 @@ class LocalData:
     """Reads and writes through an internal client.
 
     :param client: an ``InternalClient``
-    :param ring: of containers
     """
 
-    def __init__(self, client, ring):
+    def __init__(self, client):
         self._client = client
-        self._ring = ring
         self._uncached = _without_memcache(client.app)
 
     def mode_of(self, account, container):
@@ -121,8 +113,7 @@ class LocalData:
         place = database.account, database.container
         policy = POLICIES[database.policy].name
         if item.life is not None:
-            return Shipment(*place, life=self._message(*place, item.life),
-                            policy=policy), ()
+            return Shipment(*place, life=item.life, policy=policy), ()
         entry = item.entry
         if entry.kind is not Kind.DATA:
             return Shipment(*place, entry, policy=policy), ()
@@ -161,43 +152,18 @@ class LocalData:
             raise DataMissing('its container: %s' % response.status)
         return response.headers
 
-    def _message(self, account, container, life):
-        if not life.exists:
-            return LifeMessage.of(life)
-        return LifeMessage.of(life, self._agreed(account, container))
-
-    def _agreed(self, account, container):
-        """Return the metadata of a container, for other sites, as a majority
-        of its replicas has them: one that missed the change would tell the
-        old ones, and nobody would ask again.
-
-        :raises DataMissing: if there is no such majority now
-        """
-        part, nodes = self._ring.get_nodes(account, container)
-        told: Counter[Any] = Counter()
-        for node in nodes:
-            try:
-                headers = direct_head_container(node, part, account, container)
-            except (ClientException, OSError, Timeout):
-                continue
-            found = common_headers(headers.items(), config_true_value(
-                headers.get(sysmeta(ENABLED))))
-            told[found] += 1
-            if told[found] >= majority(len(nodes)):
-                return found
-        raise DataMissing('too few replicas of its container are there, or '
-                          'have the same metadata')
-
-    def make_container(self, database, mode, life):
-        """Make the user's container of a hidden one again, with versions.
+    def make_container(self, database, mode, life, before=()):
+        """Make the user's container of a hidden one what its record says.
 
         :param database: a ``Database`` of the hidden container
         :param life: its ``Life``
+        :param before: the names of the headers that it has
         :raises DataMissing: if it could not be made
         """
         policy = POLICIES[database.policy]
         headers = {'X-Storage-Policy': policy.name, **enabled_headers(True),
-                   **mode_headers(mode, database.hidden_container)}
+                   **mode_headers(mode, database.hidden_container),
+                   **life_headers(life, before)}
         now: Dict[str, str] = {}
         for as_of in life.as_of, now:
             response = self._ask(

@@ -97,8 +97,7 @@ class VersionsPropagator(Daemon):
         # What it stamps nobody compares with a clock.
         self._clock = self.sites.clock(0)
         self.source = LocalData(swift or make_client(
-            conf.get('internal_client_conf_path'), SECTION, swift_dir),
-            self.ring)
+            conf.get('internal_client_conf_path'), SECTION, swift_dir))
         self.databases = Databases(
             conf.get('devices', '/srv/node'),
             config_true_value(conf.get('mount_check', 'true')),

@@ -15,6 +15,11 @@ from swift.common.utils import Timestamp
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.signature import Claim
 from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.data.container_headers import (
+    ENABLED,
+    enabled_headers,
+    sysmeta,
+)
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.rows.rows import ClockRefused
 from swift_lightsync.versioning.sites.database import Database
@@ -31,7 +36,7 @@ PAIRS = [frozenset(pair) for pair in combinations(SITES, 2)]
 MINUTE, HOUR, YEAR = 60, 3600, 365 * 86400
 SKEWS = (-YEAR, -HOUR, -2 * MINUTE, -30, -0.01, 0.01, 30, 2 * MINUTE, HOUR,
          YEAR)
-NOTE = 'X-Container-Meta-Note'
+NOTE, READ = 'X-Container-Meta-Note', 'X-Container-Read'
 #: steps, and how often they are taken
 STEPS = {'put': 12, 'mark': 4, 'amend': 5, 'purge': 6, 'remove': 5,
          'create': 5, 'change': 3, 'late_put': 2, 'plain': 1, 'cut': 5,
@@ -249,16 +254,18 @@ class World:
             self.gone = False
             life = next_life(site.strategy, True)
             site.make_container(made=life.as_of, enabled=life.as_of)
-            site.strategy.set_life(life)
+            site.strategy.set_life(site.described(life))
 
     def change(self, site):
         if site.has(CONTAINER):
             site.strategy.checked()
             self.gone = False
             life = next_life(site.strategy, True)
-            SiteContainer(site, CONTAINER).change('POST', dict(
-                life.as_of, **{NOTE: self.body().decode()}))
-            site.strategy.set_life(life)
+            SiteContainer(site, CONTAINER).change('POST', {
+                **life.as_of, NOTE: self.body().decode(),
+                READ: self.dice.choice(['', '.r:*']),
+                **enabled_headers(self.dice.random() < 0.5)})
+            site.strategy.set_life(site.described(life))
 
     # What befalls sites
 
@@ -345,4 +352,5 @@ class World:
             [(entry.object, str(entry.version.id))
              for entry in strategy.current()],
             {obj: site.latest(obj) for obj in OBJECTS},
-            site.metadata(NOTE) if site.has(CONTAINER) else None)
+            [site.metadata(name) for name in (NOTE, READ, sysmeta(ENABLED))]
+            if site.has(CONTAINER) else None)

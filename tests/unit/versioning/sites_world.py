@@ -34,8 +34,9 @@ from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
-from swift_lightsync.versioning.data.container import (
+from swift_lightsync.versioning.data.container_headers import (
     after_deletion,
+    described,
     enabled_headers,
     mode_headers,
 )
@@ -342,9 +343,15 @@ class Site:
         written yet, and the status.
         """
         life = next_life(self.strategy, method != 'DELETE')
-        return life, SiteContainer(self, CONTAINER).change(method, dict(
+        status = SiteContainer(self, CONTAINER).change(method, dict(
             life.as_of, **{name.replace('_', '-'): value
                            for name, value in headers.items()})).status_int
+        return (life if method == 'DELETE' else self.described(life)), status
+
+    def described(self, life):
+        """Return a record with what the container is now."""
+        return life.describing(described(
+            SiteContainer(self, CONTAINER).headers()))
 
     def metadata(self, name):
         return SiteContainer(self, CONTAINER).headers().get(name)

@@ -5,7 +5,7 @@ from unittest import mock
 
 from swift.container.backend import ContainerBroker
 
-from swift_lightsync.versioning.data.container import MODE, sysmeta
+from swift_lightsync.versioning.data.container_headers import MODE, sysmeta
 from tests.unit.versioning.test_verb_server import VerbCase
 
 MODES = {sysmeta(MODE): 'write-repair'}

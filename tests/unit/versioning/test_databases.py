@@ -21,7 +21,7 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.data.container import (
+from swift_lightsync.versioning.data.container_headers import (
     enabled_headers,
     mode_headers,
 )

@@ -6,6 +6,7 @@ import unittest
 from dataclasses import replace
 
 from swift_lightsync.versioning.core import shipping, verb
+from swift_lightsync.versioning.core.life import MAX_LIFE
 from swift_lightsync.versioning.core.row_data import (
     MAX_ETAG,
     Entry,
@@ -139,7 +140,7 @@ class TestRequests(unittest.TestCase):
         for name, value in (('stamp', '1'), ('size', -1), ('size', True),
                             ('deleted', 1), ('name', 'a\ud800'),
                             ('name', 'n' * 4097),
-                            ('etag', 'e' * (MAX_ETAG + 1))):
+                            ('etag', 'e' * (MAX_LIFE + 1))):
             self.assert_refused(r'rows\[0\].%s: ' % name,
                                 rows=[{**row, name: value}])
         self.assert_refused('names', names=['a'] * (verb.MAX_ROWS + 1))

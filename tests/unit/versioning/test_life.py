@@ -12,18 +12,15 @@ from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import (
     ENABLED,
     Life,
-    LifeMessage,
-    Step,
     as_of,
     changes,
     common_headers,
     life_of,
     life_row,
-    step,
 )
 from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.data.container import enabled_headers
+from swift_lightsync.versioning.data.container_headers import enabled_headers
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.sites.life import apply_life
 from tests.unit.sync.fixtures import SwiftTestCase
@@ -53,20 +50,6 @@ class TestRecord(SwiftTestCase):
                 Row('\0C', Stamp(1)):
             self.assertRaises(ValueError, life_of, row)
 
-    @given(lives, lives)
-    def test_the_newer_record_wins_at_both_sites(self, one, two):
-        if one.stamp == two.stamp:
-            return
-        newer, older = (one, two) if one.stamp > two.stamp else (two, one)
-        self.assertIs(Step.NOTHING, step(newer, older, False))
-        self.assertIs(Step.UPDATE if newer.exists else Step.DELETE,
-                      step(older, newer, False))
-
-    def test_a_deletion_does_not_delete_what_it_did_not_know(self):
-        life = Life(False, Stamp(5), 'rome')
-        self.assertIs(Step.REFUSE, step(None, life, True))
-        self.assertIs(Step.DELETE, step(None, life, False))
-
     def test_other_sites_are_told_of_what_all_have_in_common(self):
         self.assertEqual((
             ('x-container-meta-quota-bytes', '7'),
@@ -85,10 +68,14 @@ class TestRecord(SwiftTestCase):
 
     def test_a_message_is_checked(self):
         good = {'exists': True, 'stamp': '1700000000.00000', 'site': 'rome',
+                'described': '1700000000.00000',
                 'headers': [['x-container-read', '.r:*'], [ENABLED, 'true']]}
-        found = LifeMessage.from_json(good)
-        self.assertEqual(found, LifeMessage.from_json(found.to_json()))
-        for wrong in ({'headers': []}, {'site': 'A'}, {'exists': False},
+        found = Life.from_json(good)
+        self.assertEqual(found, Life.from_json(found.to_json()))
+        for wrong in ({'headers': []}, {'site': 'A'}, {'described': None},
+                      {'described': '1700000000.00001'},
+                      {'headers': [*good['headers'],
+                                   ['x-container-meta-a', '%' * 22000]]},
                       {'stamp': 'x'}, {'headers': [[ENABLED, 'maybe']]},
                       {'headers': [*good['headers'], ['x-timestamp', '1']]},
                       {'headers': [*good['headers'],
@@ -97,7 +84,7 @@ class TestRecord(SwiftTestCase):
                       {'headers': [['X-Container-Read', 'a'],
                                    [ENABLED, 'true']]}):
             with self.assertRaises(RecordError, msg=wrong):
-                LifeMessage.from_json({**good, **wrong})
+                Life.from_json({**good, **wrong})
 
 
 class TestLife(SitesTestCase):
@@ -261,11 +248,10 @@ class TestLife(SitesTestCase):
         strategy = self.rome.strategy
         messages = []
         for number, exists in enumerate((True, False, True, False)):
-            life = Life(exists, strategy.tick(
-                Stamp(10 ** 14 * 17 // 10 + number)), 'paris')
-            messages.append(LifeMessage.of(life, (
-                ('x-container-meta-number', str(number)),
-                (ENABLED, 'true')) if exists else ()))
+            messages.append(Life(exists, strategy.tick(
+                Stamp(10 ** 14 * 17 // 10 + number)), 'paris').describing((
+                    ('x-container-meta-number', str(number)),
+                    (ENABLED, 'true'))))
         orders = [*permutations(messages[:3]), *permutations(messages)]
         for number, order in enumerate(orders):
             name, last = 'd%d' % number, max(
@@ -273,7 +259,7 @@ class TestLife(SitesTestCase):
             self.rome.make_container(name, as_of(Stamp(1)), as_of(Stamp(1)))
             for message in (*order, order[0]):
                 apply_life(self.rome, {}, ACCOUNT, name, message, '')
-            self.assertEqual((last.exists, last.life), (
+            self.assertEqual((last.exists, last), (
                 self.rome.has(name), self.rome.strategy_of(name).life()))
             if last.exists:
                 self.assertEqual(
@@ -325,8 +311,7 @@ class TestLife(SitesTestCase):
             name = 'd%s' % there
             self.rome.open({}, ACCOUNT, name, create='', stamp=Stamp(
                 self.rome.strategy.life().stamp.ticks))
-            apply_life(self.rome, {}, ACCOUNT, name, LifeMessage.of(
-                life, ((ENABLED, 'false'),) if there else ()), '')
+            apply_life(self.rome, {}, ACCOUNT, name, life, '')
             self.assertEqual(there, self.rome.has(name))
             self.assertEqual(
                 'False' if there else None, SiteContainer(
@@ -334,8 +319,8 @@ class TestLife(SitesTestCase):
                         'X-Container-Sysmeta-Site-Versions-Enabled'))
 
     def test_a_deletion_of_what_never_was_here_makes_nothing(self):
-        apply_life(self.rome, {}, ACCOUNT, CONTAINER, LifeMessage.of(
-            Life(False, self.rome.strategy.tick(), 'paris')), '')
+        apply_life(self.rome, {}, ACCOUNT, CONTAINER, Life(
+            False, self.rome.strategy.tick(), 'paris'), '')
         self.assertFalse(self.rome.has(HIDDEN))
 
     def test_a_purge_brings_no_deleted_container_back(self):

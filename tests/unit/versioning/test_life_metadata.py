@@ -4,7 +4,11 @@ not agree (VERSIONING.md §5).
 """
 
 from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.data.container import ENABLED, MODE, sysmeta
+from swift_lightsync.versioning.data.container_headers import (
+    ENABLED,
+    MODE,
+    sysmeta,
+)
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from tests.unit.versioning.sites_world import (
     CONTAINER,
@@ -27,27 +31,72 @@ class TestMetadata(SitesTestCase):
     def of(self, name):
         return [site.metadata(name) for site in self.sites]
 
-    def test_a_replica_that_missed_a_change_tells_nobody_of_the_old_one(self):
-        life = next_life(self.rome.strategy, True)
-        for device in DEVICES[:2]:
-            self.rome._ask(device, 'POST', CONTAINER, headers={
-                READ: '', **life.as_of})
+    def enabled(self):
+        return self.of(sysmeta(ENABLED))
+
+    def late(self, cut, other):
+        """A site deletes the container, and another makes a version, neither
+        of which the other one knows.
+        """
+        cut.go_away()
+        other.put('o', b'late')
+        cut.change('DELETE')
+        cut.listen()
+
+    def test_a_deletion_that_loses_leaves_the_container_as_it_was(self):
+        self.rome.change('POST', X_Container_Meta_Note='kept', **{
+            sysmeta(ENABLED).replace('-', '_'): 'False'})
+        self.settle()
+        self.late(self.rome, self.paris)
+        for _ in range(2):
+            self.settle()
+        self.assertEqual(['.r:*'] * 3, self.of(READ))
+        self.assertEqual(['kept'] * 3, self.of(NOTE))
+        self.assertEqual(['False'] * 3, self.enabled())
+
+    def test_it_leaves_the_change_that_its_deleter_did_not_know(self):
+        """That took an access list away: it must not come back."""
+        self.paris.go_away()
+        self.paris.change('POST', X_Container_Read='',
+                          X_Container_Meta_Note='of paris')
+        self.rome.put('o', b'late')
+        self.oslo.go_away()
+        self.oslo.change('DELETE')
+        for site in self.paris, self.oslo:
+            site.listen()
+        for _ in range(3):
+            self.settle()
+        self.assertEqual([None] * 3, self.of(READ))
+        self.assertEqual(['of paris'] * 3, self.of(NOTE))
+        self.assertEqual(1, len({
+            site.strategy.life() for site in self.sites}))
+
+    def test_what_is_made_after_a_deletion_has_nothing_of_the_past(self):
+        self.rome.change('DELETE')
+        self.settle()
+        self.paris.create(X_Container_Meta_Note='new')
+        self.settle()
+        self.assertEqual([None] * 3, self.of(READ))
+        self.assertEqual(['new'] * 3, self.of(NOTE))
+
+    def test_a_replica_that_missed_a_change_gets_it(self):
+        self.rome.change('POST', X_Container_Read='')
+        # The last replica is the one that its proxy asks.
+        self.rome._ask(DEVICES[-1], 'POST', CONTAINER, headers={READ: '.r:*'})
+        life = next_life(self.rome.strategy, True).describing(
+            self.rome.strategy.life().headers)
         self.rome.strategy.set_life(life)
         self.settle()
-        # The last replica is the one that its proxy asks.
-        self.assertEqual(['.r:*', None, None], self.of(READ))
+        self.assertEqual([None] * 3, self.of(READ))
 
-    def test_what_no_majority_has_waits(self):
-        for note in DEVICES, ('same',) * 3:
-            life = next_life(self.rome.strategy, True)
-            for device, each in zip(DEVICES, note):
-                self.rome._ask(device, 'POST', CONTAINER, headers={
-                    NOTE: each, **life.as_of})
-            self.rome.strategy.set_life(life)
-            self.settle()
-            self.assertEqual(note is not DEVICES,
-                             self.paris.strategy.life() == life)
-        self.assertEqual(['same'] * 3, self.of(NOTE))
+    def test_of_two_changes_at_once_the_newer_is_taken_whole(self):
+        self.rome.go_away()
+        self.rome.change('POST', X_Container_Meta_Older='1')
+        self.paris.change('POST', X_Container_Meta_Note='newer')
+        self.rome.listen()
+        self.settle()
+        self.assertEqual([None] * 3, self.of('X-Container-Meta-Older'))
+        self.assertEqual(['newer'] * 3, self.of(NOTE))
 
     def test_no_older_change_that_comes_late_brings_an_access_list_back(self):
         self.rome.change('POST', X_Container_Read='')

@@ -11,9 +11,7 @@ from swift.common.swob import (
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.proxy import middleware
-from swift_lightsync.versioning.rows.rows import (
-    VerbMissing,
-)
+from swift_lightsync.versioning.rows.rows import RowsUnavailable, VerbMissing
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.container_case import (
     ENABLE,
@@ -103,6 +101,15 @@ class ChangesCase(ContainerCase):
         self.assertEqual(404, self.ask('POST', 'd', ENABLE).status_int)
         self.assertNotIn(('a', hidden_container('d')), self.containers)
 
+    def test_one_that_another_request_has_enabled_meanwhile_stays(self):
+        def enabled(rows):
+            if ('a', 'd') not in self.containers:
+                self.containers['a', 'd'] = dict(self.containers['a', 'c'])
+            raise RowsUnavailable('/a/d', [503, 503], 2)
+        with mock.patch.object(MemoryRows, 'check_verb', enabled):
+            self.ask('PUT', 'd', ENABLE)
+        self.assertIn(('a', hidden_container('d')), self.containers)
+
     def test_an_operator_can_forbid_it(self):
         self.ask = Pipeline(self, self.mode, allow_versioning='false')
         self.assertEqual(412, self.ask('PUT', 'c', ENABLE).status_int)
@@ -126,7 +133,7 @@ class ChangesCase(ContainerCase):
         names = ('X-Versions-Keep', 'X-Versions-Expire-Noncurrent')
         for given, shown in (
                 (('5', '30'), ('5', '30')), ((' 7 ', None), ('7', '30')),
-                (('0', ''), ('0', None)), (('', None), (None, None))):
+                (('1', ''), ('1', None)), (('', None), (None, None))):
             resp = self.ask('POST', 'c', {
                 name: value for name, value in zip(names, given)
                 if value is not None})
@@ -143,7 +150,8 @@ class ChangesCase(ContainerCase):
     def test_what_cannot_be_kept_so_is_refused(self):
         self.ask('PUT', 'd')
         for container, name, value, reason in (
-                ('c', 'X-Versions-Keep', '-1', b'0 to 1000000'),
+                ('c', 'X-Versions-Keep', '0',
+                 b'1 to 1000000. X-Versions-Expire-Noncurrent: 1 keeps'),
                 ('c', 'X-Versions-Keep', 'x', b'whole number'),
                 ('c', 'X-Versions-Expire-Noncurrent', '0', b'1 to 36500'),
                 ('d', 'X-Versions-Keep', '1', b'no versions')):

@@ -214,6 +214,46 @@ class DeletionsCase(ContainerCase):
         self.assertIn(('a', 'c'), self.containers)
         self.assertNotIn('X-Container-Read', self.ask('HEAD', 'c').headers)
 
+    def test_neither_do_rows_that_are_not_to_be_had(self):
+        self.with_peers()
+        down = RowsUnavailable('/a/d', [503, 503], 2)
+        for failing in 'check_verb', 'write', 'begin':
+            with self.subTest(failing), mock.patch.object(
+                    MemoryRows, failing, side_effect=down):
+                self.assertEqual(503, self.ask('PUT', 'c',
+                                               ENABLE).status_int)
+                self.assertEqual({}, self.containers)
+        self.assertEqual(201, self.ask('PUT', 'c', ENABLE).status_int)
+
+    def test_what_a_container_is_stands_in_its_record(self):
+        self.with_peers()
+        self.ask('PUT', 'c', {**ENABLE, 'X-Container-Read': '.r:*',
+                              'X-Container-Meta-A': '1'})
+        self.ask('POST', 'c', {'X-Remove-Container-Read': 'x',
+                               'X-Container-Meta-B': '2',
+                               'X-Versions-Enabled': 'no'})
+        expected = (('x-container-meta-a', '1'), ('x-container-meta-b', '2'),
+                    ('x-versions-enabled', 'false'))
+        self.assertEqual(expected, self.life().headers)
+        self.assertEqual(self.life().stamp, self.life().described)
+        described = self.life().described
+        self.assertEqual(204, self.ask('DELETE', 'c').status_int)
+        self.assertEqual((False, described, expected), (
+            self.life().exists, self.life().described, self.life().headers))
+        self.ask('PUT', 'c', ENABLE)
+        self.assertEqual((('x-versions-enabled', 'true'),),
+                         self.life().headers)
+
+    def test_the_first_record_of_a_container_says_what_it_was_before(self):
+        self.ask('PUT', 'c', {**ENABLE, 'X-Container-Meta-A': '1'})
+        before = self.containers
+        self.with_peers()
+        self.containers.update(before)
+        self.ask('POST', 'c', {'X-Container-Meta-B': '2'})
+        self.assertEqual((
+            ('x-container-meta-a', '1'), ('x-container-meta-b', '2'),
+            ('x-versions-enabled', 'true')), self.life().headers)
+
     def test_a_deletion_is_recorded_and_the_hidden_container_stays(self):
         self.with_peers()
         self.ask('PUT', 'c', ENABLE)

@@ -58,10 +58,9 @@ class TestProgress(unittest.TestCase):
 
     def test_nothing_is_kept_of_what_is_done(self):
         self.look(4, 5)
-        self.assertTrue(self.progress.is_begun)
         self.assertEqual(1004, self.progress.made(4))
         self.done(4, 5)
-        self.assertFalse(self.progress.is_begun)
+        self.assertEqual(0, self.progress.waiting)
         self.assertEqual(0, self.progress.made(4))
         self.assertEqual({}, self.progress._waiting)
 

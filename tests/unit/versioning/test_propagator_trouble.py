@@ -83,7 +83,8 @@ class TestTrouble(SitesTestCase):
         for _, database in propagator.databases:
             if database.hidden:
                 rowid, = [rowid for rowid, _, item in database.items(-1)
-                          if item and item.entry.version.id == held.id]
+                          if item and item.entry and
+                          item.entry.version.id == held.id]
                 self.assertLess(database.point('oslo'), rowid)
 
     def test_data_that_was_not_stored_leaves_no_row(self):

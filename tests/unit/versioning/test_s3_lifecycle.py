@@ -182,6 +182,16 @@ class TestRules(LifecycleCase):
         self.assertEqual({'Status': 'Enabled',
                           'NewerNoncurrentVersions': '500'}, shown)
 
+    def test_what_is_shown_can_be_put_again(self):
+        for keep, days in ('1', ''), ('1000000', '36500'), ('', '1'):
+            limits = {KEEP: keep, DAYS: days}
+            self.swift.headers.update(limits)
+            _, body = self.call('GET')
+            self.swift.headers.update(dict.fromkeys(limits, 'else'))
+            self.assertEqual((200, b''), self.call('PUT', body))
+            self.assertEqual(limits, {name: self.swift.headers[name]
+                                      for name in limits})
+
     def test_limits_that_were_removed_through_swift_are_no_rule(self):
         self.put(rule(limits(3, 5)))
         self.swift.headers.update({KEEP: '', DAYS: ''})
@@ -270,7 +280,7 @@ class TestRefusals(LifecycleCase):
 
     def test_limits_out_of_range_are_invalid_arguments(self):
         for each in (limits(0), limits(-1), limits(2 ** 31), limits(3, 0),
-                     limits(3, 101), tag('ID', 'x' * 256) + limits(3)):
+                     limits(3, 10 ** 6 + 1), tag('ID', 'x' * 256) + limits(3)):
             with self.subTest(each):
                 self.assert_refused(400, 'InvalidArgument', rule(each))
 

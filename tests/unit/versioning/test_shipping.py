@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swift_lightsync.versioning.core import shipping
-from swift_lightsync.versioning.core.life import Life, LifeMessage
+from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
     PURGE_MARKER,
@@ -46,10 +46,10 @@ DELETE = Shipment('AUTH_ü', 'c', Entry(
     content_type=DELETE_MARKER))
 PURGE = Shipment('a', 'ü c', Entry('o', VERSION, content_type=PURGE_MARKER,
                                    purged=T2))
-LIFE = Shipment('a', 'c', life=LifeMessage.of(
-    Life(True, T1, 'rome'), (('x-container-meta-a', 'b'),
-                             ('x-versions-enabled', 'true'))), policy='gold-2')
-DEAD = Shipment('a', 'c', life=LifeMessage.of(Life(False, T2, 'paris')))
+LIFE = Shipment('a', 'c', life=Life(
+    True, T1, 'rome', T1, (('x-container-meta-a', 'b'),
+                           ('x-versions-enabled', 'true'))), policy='gold-2')
+DEAD = Shipment('a', 'c', life=Life(False, T2, 'paris'))
 ALL = (DATA, NULL, DELETE, PURGE, LIFE, DEAD)
 
 

@@ -260,6 +260,14 @@ class TestFollower(FollowerCase):
         follower.look(1, NOW + 200)
         self.assertEqual(5, len(self.taken(follower)))
 
+    def test_one_that_is_held_keeps_none_waiting_that_are_wanted(self):
+        self.task.wants = lambda item: item.rowid in (1, WINDOW + 5)
+        follower = self.follower(Database(versions(WINDOW + 5)))
+        for work in self.taken(follower)[:1]:
+            work.failed()
+        follower.look(1, NOW + 1)
+        self.assertEqual(2, follower.progress.waiting)
+
     def test_what_was_only_noted_is_scheduled_when_the_peer_is_back(self):
         self.task.backoff.failed(NOW)
         database = Database(versions(3))

@@ -143,6 +143,22 @@ class TestVersionClock(SitesTestCase):
         self.assertNotIn((hidden_container(CONTAINER), entry.data_name),
                          self.rome.data)
 
+    def test_its_purge_is_done_at_all_sites_at_once(self):
+        good = self.rome.put('o', b'1')
+        wrong = self.ahead(lambda: self.rome.put('o', b'2'))
+        self.settle()
+        self.run_it('--purge')
+        propagator = self.rome.propagate()
+        self.assertEqual({'paris': 0, 'oslo': 0}, {
+            runner.task.name: runner.lag().rows
+            for runner in propagator.runners
+            if runner.task.name in propagator.peers})
+        for site in self.paris, self.oslo:
+            self.assertTrue(site.strategy.get('o', wrong.id).purged)
+            self.assertEqual(str(good.id), site.latest('o'))
+            later = site.put('o', b'3')
+            self.assertLess(later.id, wrong.id)
+
     def test_a_null_version_stays_one(self):
         self.ahead(lambda: self.rome.put('o', b'2', null=True))
         self.run_it('--restamp')
