@@ -255,8 +255,7 @@ class Losf(Bench):
         else:
             node.chill()
         node.limit(args.iops or 0)
-        log, = node.logs
-        pids, begin = node.pids(), request_log.position(log)
+        pids, logged = node.pids(), request_log.Since(node.logs)
         cpu, stats = cpu_seconds(pids), node.device.stats()
         try:
             found = self._play(node, op, run)
@@ -276,7 +275,7 @@ class Losf(Bench):
                 'reads': done.reads / count, 'writes': late.writes / count,
                 'flushes': done.flushes / count,
                 'sectors': (done.sectors_read + late.sectors_written) / count,
-                'rpcs': request_log.since(log, begin)['RPC'] / count,
+                'rpcs': logged.methods()['RPC'] / count,
                 'cpu_ms': (cpu + found.pop('cpu_seconds', 0)) * 1000 / count,
                 'rss_mib': rss, 'descriptors': files}
 

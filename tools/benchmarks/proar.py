@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, Optional
 
 from cosbench.measure.result import Result
 from tools.arguments import MIB, names, number, size_text, sizes
-from tools.benchmarks import record, request_log, workload
+from tools.benchmarks import record, workload
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import cpu_of
 from tools.benchmarks.record import Metric, Record, percentile
+from tools.benchmarks.request_log import Since
 from tools.benchmarks.throttle import Throttle
 from tools.benchmarks.trio import BOUNDS, RATE, REPLICAS, SITES, Trio
 from tools.benchmarks.workload import Stage
@@ -131,19 +132,13 @@ class Proar(Bench):
     def _measure(self, trio: Trio, mode: Mode, size: int, stage: Stage,
                  run: int) -> dict[str, Any]:
         """Return the figures of writes, of their convergence included."""
-        begins = [request_log.position(log) for log in trio.logs]
-        before = cpu_of(trio.cluster)
+        logged, before = Since(trio.logs), cpu_of(trio.cluster)
         result, seconds, found, lacking = self._converged(
             trio, mode, stage, run)
-        cpu = {name: used - before.get(name, 0)
-               for name, used in cpu_of(trio.cluster).items()}
+        cpu = cpu_of(trio.cluster, before)
         converging = cpu.get('object-converger', 0)
         figures = workload.figures(result, stage.name)
-        counted = sum((request_log.since(log, begin)
-                       for log, begin in zip(trio.logs, begins)), Counter())
-        per_device = sum((request_log.per_device(log, begin, 'PUT')
-                          for log, begin in zip(trio.logs, begins)),
-                         Counter())
+        counted, per_device = logged.methods(), logged.devices('PUT')
         if mode.is_dead:
             trio.recover(mode.policy if mode.site == 'proar' else None)
         trio.forget()

@@ -9,7 +9,6 @@ longer, and none shorter: the least latency of several counts.
 """
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -109,17 +108,6 @@ def _options(server: str, path: str, waits: bool) -> dict[str, Any]:
         **{'delay_file': path} if waits else {})[server]
 
 
-class Used(NamedTuple):
-    """What a cluster's servers have done so far.
-
-    :param cpu: server -> seconds; without daemons
-    :param rows: requests to container servers about rows
-    """
-
-    cpu: dict[str, float]
-    rows: int
-
-
 class Work(NamedTuple):
     """Requests to measure.
 
@@ -166,14 +154,20 @@ class Keeper(Site):
                 args.delay or args.rounds)) for server, path
                      in self._delay_files.items()}))
 
-    def used(self) -> Used:
-        """Return what the servers have done so far."""
-        methods: Counter = sum((request_log.since(log, 0)
-                                for log in self.logs), Counter())
-        cpu = cpu_of(self.cluster)
-        return Used({name: seconds for name, seconds in cpu.items()
-                     if name.endswith('-server')},
-                    sum(methods[each] for each in ROW_METHODS))
+    def using(self) -> Callable[[int], dict[str, Any]]:
+        """Return what tells, of so many operations, what each of them made
+        the servers do from now on; daemons do not count.
+        """
+        logged, before = request_log.Since(self.logs), cpu_of(self.cluster)
+
+        def used(count: int) -> dict[str, Any]:
+            cpu = {name: seconds * 1000 / count for name, seconds in cpu_of(
+                self.cluster, before).items() if name.endswith('-server')}
+            methods = logged.methods()
+            return {'cpu_ms': sum(cpu.values()), 'cpu_of': cpu,
+                    'row_requests': sum(methods[each] for each in ROW_METHODS)
+                    / count}
+        return used
 
     def delay(self, seconds: float) -> None:
         """Let requests to container servers wait so much longer."""
@@ -291,16 +285,15 @@ class Versioning(Bench):
                 stage = Stage('%s %s' % (op.upper(), work.text), operation,
                               objects, 'c(%d)B' % work.size, work.clients,
                               work.requests)
-                begin = keeper.used()
+                used = keeper.using()
                 result = self._run(keeper, mode, run, container, stage)
-                used = keeper.used()
                 # Run 0 warms up.
                 if run:
                     self.attempt(mode, stage.name, run, lambda: {
                         'mode': mode, 'op': op, 'size': work.size,
                         'versions': work.versions,
-                        **_each(workload.figures(result, stage.name),
-                                begin, used)})
+                        **(figures := workload.figures(result, stage.name)),
+                        **used(figures['operations'])})
         keeper.forget()
 
     def _run(self, keeper: Keeper, mode: str, run: int, container: str,
@@ -324,12 +317,3 @@ class Versioning(Bench):
                 'containers': args.containers, 'sites': args.sites,
                 'seconds': sites.play(run)})
             sites.check(run)
-
-
-def _each(figures: dict[str, Any], begin: Used, end: Used) -> dict[str, Any]:
-    """Add to the figures what the servers did for each operation."""
-    count = figures['operations']
-    cpu = {name: (used - begin.cpu.get(name, 0)) * 1000 / count
-           for name, used in end.cpu.items()}
-    return {**figures, 'cpu_ms': sum(cpu.values()), 'cpu_of': cpu,
-            'row_requests': (end.rows - begin.rows) / count}
