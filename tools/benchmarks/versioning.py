@@ -23,10 +23,9 @@ from tools.arguments import (
     size_text,
     sizes,
 )
-from tools.benchmarks import request_log, workload
+from tools.benchmarks import propagation, request_log, workload
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import cpu_of
-from tools.benchmarks.propagation import Propagation
 from tools.benchmarks.record import Metric
 from tools.benchmarks.request_log import set_delay
 from tools.benchmarks.site import Site
@@ -181,8 +180,8 @@ class Keeper(Site):
         :raises ToolError: if a request did not succeed
         """
         container = mode + '-rounds'
-        self.request('PUT', [container], **(
-            {'X_Versions_Enabled': 'true'} if MODES[mode].versioned else {}))
+        self.request('PUT', [container], {
+            'X-Versions-Enabled': 'true'} if MODES[mode].versioned else {})
         paths = [container + '/o'] * ROUND_REQUESTS
         found = {}
         for method in ('PUT', 'GET'):
@@ -223,13 +222,7 @@ class Versioning(Bench):
             number(0, 3600), FilterOptions.latest_cache_time, 'SECONDS',
             "the filter's option: how long memcache says what is the "
             'latest'),
-        'sites': (number(0, 6), 0, None, 'measure how fast versions reach '
-                  'the other ones of so many sites; 0: one site alone'),
-        'site-nodes': (number(1, 3), 1, None, 'of each of these sites'),
-        'containers': (number(1, 100000), 1000, None,
-                       'with one new version each'),
-        'rtt': (number(0, 60000, float), 200.0, 'MS',
-                'of a round trip between two sites')}
+        **propagation.OPTIONS}
     references = ('object_versioning', 'none')
     metrics = (*workload.METRICS,
                Metric('cpu_ms', 'CPU, ms', 1),
@@ -240,7 +233,7 @@ class Versioning(Bench):
     def measure(self, stack: Any) -> None:
         args = self.args
         if args.sites:
-            self._propagate(stack)
+            propagation.measure(self, stack)
             return
         keepers = self.start(stack, (MODES[each].site for each in args.modes),
                              lambda name: Keeper(args, self.root, name))
@@ -301,19 +294,3 @@ class Versioning(Bench):
         return self.play(mode, stage.name, run, workload.document(
             keeper.auth, container, [stage],
             versioned=MODES[mode].versioned))
-
-    def _propagate(self, stack: Any) -> None:
-        """Measure how fast versions reach the other sites."""
-        args = self.args
-        sites = stack.enter_context(Propagation(
-            os.path.join(self.root, 'sites'), args.sites, args.site_nodes,
-            args.containers, self.say))
-        sites.prepare(args.rtt / 1000)
-        case = 'propagate %d containers, %d sites, %g ms' % (
-            args.containers, args.sites, args.rtt)
-        for run in range(1, args.runs + 1):
-            self.attempt('write-repair', case, run, lambda: {
-                'mode': 'write-repair', 'op': 'propagate',
-                'containers': args.containers, 'sites': args.sites,
-                'seconds': sites.play(run)})
-            sites.check(run)
