@@ -32,13 +32,13 @@ TURNS = 3
 #: seconds for which compaction is waited for
 PATIENCE = 120
 #: op -> (COSBench's operation, which of the PARTS of the objects it takes);
-#: those without an operation are asked for or walked here
-OPS = {'get': ('read', 0), 'get-warm': ('read', 0), 'head': (None, 0),
-       'head-warm': (None, 0), 'put': ('write', 3),
-       'put-over': ('write', 1), 'delete': ('delete', 2),
-       'list': (None, None), 'audit': (None, None),
-       **{op: (None, None) for op in CHURN},
-       'get-churned': ('read', 0), 'head-churned': (None, 0)}
+#: those without an operation are asked for, walked or churned here
+OPS: dict[str, tuple[str, int]] = {
+    'get': ('read', 0), 'get-warm': ('read', 0), 'head': ('head', 0),
+    'head-warm': ('head', 0), 'put': ('write', 3), 'put-over': ('write', 1),
+    'delete': ('delete', 2), 'list': ('', 0), 'audit': ('', 0),
+    **{op: ('', 0) for op in CHURN},
+    'get-churned': ('read', 0), 'head-churned': ('head', 0)}
 #: what such an op ends with reads what an op of CHURN before it has left
 CHURNED = '-churned'
 #: what the objects are -> their sizes; those of fragments have 4 to 64 KiB
@@ -184,15 +184,15 @@ class Losf(Bench):
                 node.auth, op, stages(op, args.objects, args.clients)))
             return workload.figures(result, op) | {
                 'operations': operations(result)}
-        if part is None:
-            return _waited(node.list_partitions(count))
+        if op == 'list':
+            millis = [1000 * wait for wait in node.list_partitions(count)]
+            return {'operations': len(millis), 'ops_per_second':
+                    1000 * len(millis) / sum(millis), 'p50_ms': percentile(
+                        millis, 50), 'p99_ms': percentile(millis, 99)}
         first = args.objects * part // PARTS + (run - 1) * count + 1
-        container: Any = CONTAINER
+        container = CONTAINER
         if op.endswith(CHURNED):
-            container, first = self.churned, first + args.objects // 2
-        if not operation:
-            return _waited(node.request('HEAD', ('%s1/myobjects%d' % (
-                container, each) for each in range(first, first + count))))
+            container, first = str(self.churned), first + args.objects // 2
         return workload.figures(self.play(
             node.name, op, run, workload.document(node.auth, container, [
                 Stage(op, operation, (first, first + count - 1),
@@ -210,10 +210,3 @@ class Losf(Bench):
         return {'operations': self.args.objects,
                 'cpu_seconds': sum(os.times()[2:4]) - cpu,
                 'ops_per_second': self.args.objects / seconds}
-
-
-def _waited(waits: list) -> dict[str, Any]:
-    millis = [wait * 1000 for wait in waits]
-    return {'operations': len(waits), 'ops_per_second':
-            len(waits) / sum(waits), 'p50_ms': percentile(millis, 50),
-            'p99_ms': percentile(millis, 99)}
