@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import sqrt
 from statistics import pstdev
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from cosbench.measure.result import Result
 from tools.arguments import MIB, names, number, size_text, sizes
@@ -153,8 +153,9 @@ class Proar(Bench):
                 if counted['FLUSH'] else None,
                 'converger_cpu_ms': converging * 1000 /
                 figures['operations'],
-                **(rates(figures['operations'], seconds, converging)
-                   if BACKLOG in stage.name else {}),
+                **({'converged_per_s': figures['operations'] / seconds,
+                    'converged_per_core_s': figures['operations'] / converging
+                    if converging else None} if BACKLOG in stage.name else {}),
                 'lag_p50_s': percentile(found or [0], 50),
                 'lag_p99_s': percentile(found or [0], 99),
                 'cpu_ms': sum(cpu.values()) * 1000 / figures['operations'],
@@ -188,14 +189,6 @@ class Proar(Bench):
     def tables(self) -> Iterator[str]:
         yield from super().tables()
         yield balance_table(self.records)
-
-
-def rates(operations: int, seconds: float,
-          cpu_seconds: float) -> dict[str, Optional[float]]:
-    """Return how fast a backlog of so many writes has converged."""
-    return {'converged_per_s': operations / seconds,
-            'converged_per_core_s': operations / cpu_seconds
-            if cpu_seconds else None}
 
 
 def balance(requests: int,

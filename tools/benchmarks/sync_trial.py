@@ -2,8 +2,8 @@
 """One scenario of ``bench sync``, played by the cluster of one replicator."""
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any
 
 from tools import ToolError
@@ -34,14 +34,15 @@ class Contestant:
         self.probes = Probes(cluster)
         self.nodes = list(cluster.spec.node_numbers())
 
-    @contextmanager
-    def running(self) -> Iterator['Contestant']:
-        """Start the cluster; its end ends the probes."""
-        with self.cluster:
-            try:
-                yield self
-            finally:
-                self.probes.stop()
+    def __enter__(self) -> 'Contestant':
+        self.cluster.up()
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        try:
+            self.probes.stop()
+        finally:
+            self.cluster.down()
 
     def replicate(self, nodes: list[int], follows: bool = False,
                   seconds: int = 0) -> dict[str, Any]:
