@@ -1,177 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
 """``bench losf``: objects in volumes (kv) against stock diskfiles (fs)."""
 
-import math
 import os
 import time
-from contextlib import suppress
-from typing import Any, Optional
+from typing import Any
 
-from swift_losf.errors import IndexUnavailable
-from swift_losf.format.layout import Layout
-from swift_losf.index.index_client import IndexClient
 from tools import ToolError
-from tools.arguments import GIB, KIB, names, number
+from tools.arguments import names, number
 from tools.benchmarks import request_log, workload
 from tools.benchmarks.bench import Bench
-from tools.benchmarks.losf_churn import (
-    CHURN,
-    PATIENCE,
-    data_bytes,
+from tools.benchmarks.losf_node import (
+    BACKENDS,
+    CONTAINER,
+    NODE,
+    Node,
     descriptors,
-    files_bytes,
     filled,
     is_compact,
-    operations,
-    space,
-    stages,
 )
-from tools.benchmarks.measure import cpu_seconds, drop_caches, rss_mib
+from tools.benchmarks.measure import cpu_seconds, rss_mib
 from tools.benchmarks.record import Metric, percentile
-from tools.benchmarks.site import Site, apart, ask
 from tools.benchmarks.throttle import Throttle
 from tools.benchmarks.workload import SMALL_SIZES, Stage
-from tools.cluster import (
-    ClusterSpec,
-    Policy,
-    commands,
-    free_base_port,
-    processes,
-)
+from tools.cluster import commands
 
-#: contestant -> whether its objects are in volumes
-BACKENDS = {'fs': False, 'kv': True}
+#: op -> the sizes of what is written
+CHURN = {'churn-2k': 'u(100,2048)B', 'churn-64k': 'u(100,65536)B',
+         'churn-mixed': 'h(100|2048|80,2049|65536|19,65537|4194304|1)B'}
+#: how often each object is overwritten; then half of them are deleted
+TURNS = 3
+#: seconds for which compaction is waited for
+PATIENCE = 120
 #: op -> (COSBench's operation, which of the PARTS of the objects it takes);
-#: those without an operation are asked for or walked here
-OPS = {'get': ('read', 0), 'get-warm': ('read', 0), 'head': (None, 0),
-       'head-warm': (None, 0), 'put': ('write', 3),
-       'put-over': ('write', 1), 'delete': ('delete', 2),
-       'list': (None, None), 'audit': (None, None),
-       **{op: (None, None) for op in CHURN},
-       'get-churned': ('read', 0), 'head-churned': (None, 0)}
+#: those without an operation are asked for, walked or churned here
+OPS: dict[str, tuple[str, int]] = {
+    'get': ('read', 0), 'get-warm': ('read', 0), 'head': ('head', 0),
+    'head-warm': ('head', 0), 'put': ('write', 3), 'put-over': ('write', 1),
+    'delete': ('delete', 2), 'list': ('', 0), 'audit': ('', 0),
+    **{op: ('', 0) for op in CHURN},
+    'get-churned': ('read', 0), 'head-churned': ('head', 0)}
 #: what such an op ends with reads what an op of CHURN before it has left
 CHURNED = '-churned'
 #: what the objects are -> their sizes; those of fragments have 4 to 64 KiB
 SIZES = {'replicated': SMALL_SIZES, 'ec': 'u(4096,65536)B'}
-#: data and parity fragments, each on a device of its own
-DATA, PARITY = 4, 2
 #: of the objects that are there; the part after them is of new ones
 PARTS = 3
-CONTAINER = 'bench'
-OBJECTS_PER_PARTITION = 200
-NODE = 1
-SERVERS = ('object-server', 'index-server', 'object-losf')
-#: seconds within which an index server has recovered, and for which it is
-#: waited for to give space back
-RECOVERY, SWEEP = 120, 30
-#: bytes of a device besides its objects: a tenth takes all that is churned
-SPARE = 8 * GIB
 
 
-def _spec(root: str, backend: str, args: Any) -> ClusterSpec:
-    objects = args.objects
-    root = os.path.join(root, backend)
-    servers = request_log.options(
-        'object-server', 'healthcheck recon object-server', count_rpcs='true')
-    servers['object-server']['object-losf'] = {
-        'compact_garbage': args.compact_garbage,
-        'index_metadata': args.metadata}
-    power = max(1, round(math.log2(objects / OBJECTS_PER_PARTITION)))
-    rows = {'replicated': (1, 0), 'ec': (DATA + PARITY, PARITY)}[args.policy]
-    return ClusterSpec(
-        root=root, nodes=1, devices=rows[0], base_port=free_base_port(),
-        replication_ports=False, replicator='stock', sync_method='ssync',
-        disks='xfs', disk_size=SPARE + 2 * objects * 32 * KIB,
-        options={**apart(root), **servers},
-        policies=(Policy(CONTAINER, 0, rows[0], power, rows[1],
-                         kv=BACKENDS[backend]),))
+def stages(op: str, objects: int, workers: int) -> list[Stage]:
+    """Return what clients do to objects of their own.
 
-
-class Node(Site):
-    """One node with one device, or with one for each fragment.
-
-    :param args: of the command line
-    :param throttle: limits the device; None: it is not limited
+    :param op: one of CHURN
+    :param objects: how many there are
+    :param workers: requests at the same time
     """
+    def write(name: str) -> Stage:
+        return Stage(name, 'write', (1, objects), CHURN[op], workers, objects)
+    turns = [write('turn %d' % turn) for turn in range(1, TURNS)]
+    half = objects // 2
+    return [write('fill'), *turns, write(op), Stage(
+        'delete', 'delete', (1, half), workers=workers, total=half)]
 
-    def __init__(self, args: Any, root: str, backend: str,
-                 throttle: Optional[Throttle]) -> None:
-        super().__init__(backend, _spec(root, backend, args),
-                         throttle)
 
-    def begin(self) -> None:
-        self.layout = Layout(self.device.path, 0)
-        self.direct_io = self.device.be_a_disk()
-        self._empty_bytes = self.device.used_bytes()
-
-    def pids(self) -> list:
-        """Return the pids of the servers whose resources are measured."""
-        return [pid for name in SERVERS
-                for pid in self.cluster.pids(NODE, name)]
-
-    def settle(self) -> None:
-        """Wait until no work is put off any more, and all is written."""
-        if BACKENDS[self.name]:
-            self.wait(lambda found: not found.dead_bytes, SWEEP)
-        self.device.write_back()
-
-    def wait(self, condition: Any, seconds: float) -> None:
-        """Wait until the index's statistics are so, or the time is up."""
-        index = IndexClient(self.layout.socket, RECOVERY)
-
-        def holds() -> bool:
-            # While it recovers, it is not there.
-            with suppress(IndexUnavailable):
-                return condition(index.statistics())
-            return False
-        with suppress(ToolError):
-            processes.wait_until(holds, seconds, 'the index is so')
-
-    def chill(self) -> None:
-        """Restart the servers, with nothing of the device in memory."""
-        self.settle()
-        daemons = self.cluster.daemons
-        processes.end(lambda: daemons.of_node(NODE))
-        self.device.write_back()
-        drop_caches()
-        self.cluster.start(NODE)
-        if BACKENDS[self.name]:
-            self.wait(lambda found: True, RECOVERY)
-        # The proxy's connections to the servers before are closed now, and
-        # what their start has read is forgotten, too.
-        processes.wait_until(self._answers, RECOVERY, 'the servers answer')
-        drop_caches()
-
-    def _answers(self) -> bool:
-        try:
-            return bool(self.request('HEAD', [CONTAINER + '1']))
-        except (ToolError, ConnectionError):
-            return False
-
-    def list_partitions(self, count: int) -> list:
-        """Have partitions listed whose hashes are not known."""
-        found = sorted(int(each) for each in os.listdir(self.layout.objects)
-                       if each.isdigit())[:max(1, count // 100)]
-        for each in found:
-            path = os.path.join(self.layout.partition(each), 'hashes.pkl')
-            if os.path.exists(path):
-                os.unlink(path)
-        return ask('%s:%d' % (
-            self.cluster.node_ip(NODE),
-            self.cluster.spec.port('object-server', NODE)), 'REPLICATE', [
-                '/%s/%d' % (os.path.basename(self.device.path), each)
-                for each in found], {})
-
-    def space(self) -> dict[str, Any]:
-        """Return what volumes take for what lives in them."""
-        return space(self.layout) if BACKENDS[self.name] else {}
-
-    def index_bytes(self) -> float:
-        """Return the bytes of the device that serve to find the objects."""
-        if BACKENDS[self.name]:
-            return files_bytes(self.layout.index)
-        return (self.device.used_bytes() - self._empty_bytes
-                - data_bytes(self.layout.objects))
+def operations(result: Any) -> int:
+    """Return how many operations have succeeded, whose CPU was measured."""
+    return sum(work.metrics(each).op_count for stage in result.stages
+               for work in stage.works for each in work.operations)
 
 
 class Losf(Bench):
@@ -255,8 +149,7 @@ class Losf(Bench):
         else:
             node.chill()
         node.limit(args.iops or 0)
-        log, = node.logs
-        pids, begin = node.pids(), request_log.position(log)
+        pids, logged = node.pids(), request_log.Since(node.logs)
         cpu, stats = cpu_seconds(pids), node.device.stats()
         try:
             found = self._play(node, op, run)
@@ -276,7 +169,7 @@ class Losf(Bench):
                 'reads': done.reads / count, 'writes': late.writes / count,
                 'flushes': done.flushes / count,
                 'sectors': (done.sectors_read + late.sectors_written) / count,
-                'rpcs': request_log.since(log, begin)['RPC'] / count,
+                'rpcs': logged.methods()['RPC'] / count,
                 'cpu_ms': (cpu + found.pop('cpu_seconds', 0)) * 1000 / count,
                 'rss_mib': rss, 'descriptors': files}
 
@@ -291,15 +184,15 @@ class Losf(Bench):
                 node.auth, op, stages(op, args.objects, args.clients)))
             return workload.figures(result, op) | {
                 'operations': operations(result)}
-        if part is None:
-            return _waited(node.list_partitions(count))
+        if op == 'list':
+            millis = [1000 * wait for wait in node.list_partitions(count)]
+            return {'operations': len(millis), 'ops_per_second':
+                    1000 * len(millis) / sum(millis), 'p50_ms': percentile(
+                        millis, 50), 'p99_ms': percentile(millis, 99)}
         first = args.objects * part // PARTS + (run - 1) * count + 1
-        container: Any = CONTAINER
+        container = CONTAINER
         if op.endswith(CHURNED):
-            container, first = self.churned, first + args.objects // 2
-        if not operation:
-            return _waited(node.request('HEAD', ('%s1/myobjects%d' % (
-                container, each) for each in range(first, first + count))))
+            container, first = str(self.churned), first + args.objects // 2
         return workload.figures(self.play(
             node.name, op, run, workload.document(node.auth, container, [
                 Stage(op, operation, (first, first + count - 1),
@@ -317,10 +210,3 @@ class Losf(Bench):
         return {'operations': self.args.objects,
                 'cpu_seconds': sum(os.times()[2:4]) - cpu,
                 'ops_per_second': self.args.objects / seconds}
-
-
-def _waited(waits: list) -> dict[str, Any]:
-    millis = [wait * 1000 for wait in waits]
-    return {'operations': len(waits), 'ops_per_second':
-            len(waits) / sum(waits), 'p50_ms': percentile(millis, 50),
-            'p99_ms': percentile(millis, 99)}

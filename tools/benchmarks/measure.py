@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from glob import glob
@@ -86,12 +86,17 @@ def syscalls(pids: Iterable[int]) -> Iterator[Callable[[], Optional[int]]]:
                 else None
 
 
-def cpu_of(cluster: Any) -> dict[str, float]:
-    """Return the CPU seconds that each daemon of a cluster has used."""
+def cpu_of(cluster: Any, before: Mapping[str, float] = {}
+           ) -> dict[str, float]:
+    """Return the CPU seconds that each daemon of a cluster has used.
+
+    :param before: what this returned then; only what came since then counts
+    """
     used: dict[str, float] = defaultdict(float)
     for each in cluster.daemons.all():
         used[cluster.daemons.name(each)] += cpu_seconds([each.pid])
-    return used
+    return {name: seconds - before.get(name, 0)
+            for name, seconds in used.items()}
 
 
 def rss_mib(pids: Iterable[int]) -> float:

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from math import sqrt
 from statistics import pstdev
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from cosbench.measure.result import Result
 from tools.arguments import MIB, names, number, size_text, sizes
-from tools.benchmarks import record, request_log, workload
+from tools.benchmarks import record, workload
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import cpu_of
 from tools.benchmarks.record import Metric, Record, percentile
+from tools.benchmarks.request_log import Since
 from tools.benchmarks.throttle import Throttle
 from tools.benchmarks.trio import BOUNDS, RATE, REPLICAS, SITES, Trio
 from tools.benchmarks.workload import Stage
@@ -131,19 +132,13 @@ class Proar(Bench):
     def _measure(self, trio: Trio, mode: Mode, size: int, stage: Stage,
                  run: int) -> dict[str, Any]:
         """Return the figures of writes, of their convergence included."""
-        begins = [request_log.position(log) for log in trio.logs]
-        before = cpu_of(trio.cluster)
+        logged, before = Since(trio.logs), cpu_of(trio.cluster)
         result, seconds, found, lacking = self._converged(
             trio, mode, stage, run)
-        cpu = {name: used - before.get(name, 0)
-               for name, used in cpu_of(trio.cluster).items()}
+        cpu = cpu_of(trio.cluster, before)
         converging = cpu.get('object-converger', 0)
         figures = workload.figures(result, stage.name)
-        counted = sum((request_log.since(log, begin)
-                       for log, begin in zip(trio.logs, begins)), Counter())
-        per_device = sum((request_log.per_device(log, begin, 'PUT')
-                          for log, begin in zip(trio.logs, begins)),
-                         Counter())
+        counted, per_device = logged.methods(), logged.devices('PUT')
         if mode.is_dead:
             trio.recover(mode.policy if mode.site == 'proar' else None)
         trio.forget()
@@ -158,8 +153,9 @@ class Proar(Bench):
                 if counted['FLUSH'] else None,
                 'converger_cpu_ms': converging * 1000 /
                 figures['operations'],
-                **(rates(figures['operations'], seconds, converging)
-                   if BACKLOG in stage.name else {}),
+                **({'converged_per_s': figures['operations'] / seconds,
+                    'converged_per_core_s': figures['operations'] / converging
+                    if converging else None} if BACKLOG in stage.name else {}),
                 'lag_p50_s': percentile(found or [0], 50),
                 'lag_p99_s': percentile(found or [0], 99),
                 'cpu_ms': sum(cpu.values()) * 1000 / figures['operations'],
@@ -193,14 +189,6 @@ class Proar(Bench):
     def tables(self) -> Iterator[str]:
         yield from super().tables()
         yield balance_table(self.records)
-
-
-def rates(operations: int, seconds: float,
-          cpu_seconds: float) -> dict[str, Optional[float]]:
-    """Return how fast a backlog of so many writes has converged."""
-    return {'converged_per_s': operations / seconds,
-            'converged_per_core_s': operations / cpu_seconds
-            if cpu_seconds else None}
 
 
 def balance(requests: int,

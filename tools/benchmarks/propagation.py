@@ -6,17 +6,29 @@ each container; the time runs from the moment at which they are started until
 the last of the other sites has acknowledged the last version.
 """
 
+import os
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 from swift_lightsync.versioning.sites.sync_state import read
-from tools.benchmarks.site import ask, log_in
+from tools.arguments import number
+from tools.benchmarks.bench import Bench, Options
+from tools.benchmarks.site import Login
 from tools.cluster.cluster import Cluster
 from tools.cluster.processes import wait_until
 from tools.cluster.sites import Sites
 
+#: of ``bench versioning``
+OPTIONS: Options = {
+    'sites': (number(0, 6), 0, None, 'measure how fast versions reach '
+              'the other ones of so many sites; 0: one site alone'),
+    'site-nodes': (number(1, 3), 1, None, 'of each of these sites'),
+    'containers': (number(1, 100000), 1000, None,
+                   'with one new version each'),
+    'rtt': (number(0, 60000, float), 200.0, 'MS',
+            'of a round trip between two sites')}
 PROPAGATOR = 'container-propagator'
 #: Seconds for which all sites may need to have the containers, and then the
 #: versions.
@@ -28,23 +40,19 @@ CLIENTS = 8
 class Propagation:
     """Sites with containers that have versions.
 
-    :param root: a directory for all sites
-    :param sites: how many
-    :param nodes: of each site; as many replicas has each container and object
-    :param containers: how many
-    :param say: writes a line of progress
+    Each container and object has as many replicas as its site has nodes.
     """
 
-    def __init__(self, root: str, sites: int, nodes: int, containers: int,
-                 say: Callable[[str], None]) -> None:
-        self.sites = Sites(root, sites, nodes=nodes)
+    def __init__(self, bench: Bench) -> None:
+        args = bench.args
+        self.sites = Sites(os.path.join(bench.root, 'sites'), args.sites,
+                           nodes=args.site_nodes)
         self.first: Cluster = self.sites.clusters[self.sites.names[0]]
-        self._containers = ['c%05d' % each for each in range(containers)]
-        self._say = say
+        self._containers = ['c%05d' % each for each in range(args.containers)]
+        self._say = bench.say
 
     def __enter__(self) -> 'Propagation':
         self.sites.up()
-        self._login = log_in(self.first)
         return self
 
     def __exit__(self, *exc_info: Any) -> None:
@@ -101,15 +109,10 @@ class Propagation:
     def _request(self, method: str, paths: list[str],
                  headers: dict[str, str] = {},
                  cluster: Any = None) -> None:
-        login = log_in(cluster) if cluster else self._login
-
-        def some(number: int) -> None:
-            ask(login.address, method,
-                ['%s/%s' % (login.path, path)
-                 for path in paths[number::CLIENTS]],
-                {'X-Auth-Token': login.token, **headers})
+        login = Login.of(cluster or self.first)
         with ThreadPoolExecutor(CLIENTS) as pool:
-            list(pool.map(some, range(CLIENTS)))
+            list(pool.map(lambda number: login.request(
+                method, paths[number::CLIENTS], headers), range(CLIENTS)))
 
     def _propagators(self, command: str) -> None:
         for node in self.first.spec.node_numbers():
@@ -154,3 +157,18 @@ class Propagation:
             sent = self._shipped(since)
             return all(sent[name] >= before[name] + count for name in sent)
         wait_until(has_all, PATIENCE, 'all were sent %d versions' % count)
+
+
+def measure(bench: Bench, stack: ExitStack) -> None:
+    """Measure how fast versions reach the other sites."""
+    args = bench.args
+    sites = stack.enter_context(Propagation(bench))
+    sites.prepare(args.rtt / 1000)
+    case = 'propagate %d containers, %d sites, %g ms' % (
+        args.containers, args.sites, args.rtt)
+    for run in range(1, args.runs + 1):
+        bench.attempt('write-repair', case, run, lambda: {
+            'mode': 'write-repair', 'op': 'propagate',
+            'containers': args.containers, 'sites': args.sites,
+            'seconds': sites.play(run)})
+        sites.check(run)

@@ -13,7 +13,7 @@ file.
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -47,31 +47,28 @@ def path(cache_dir: str) -> str:
     return os.path.join(cache_dir, FILE)
 
 
-def position(log: str) -> int:
-    """Return where the next entry of a log will be."""
-    try:
-        return os.stat(log).st_size
-    except FileNotFoundError:
-        return 0
+class Since:
+    """What comes to logs from now on; there may be no such file yet."""
 
+    def __init__(self, logs: Iterable[str]) -> None:
+        self._begins = {log: os.path.getsize(log) if os.path.exists(log)
+                        else 0 for log in logs}
 
-def _entries(log: str, begin: int) -> list:
-    if position(log) == begin:
-        return []
-    with open(log) as entries:
-        entries.seek(begin)
-        return [line.split() for line in entries.read().splitlines()]
+    def _entries(self) -> Iterator[list[str]]:
+        for log, begin in self._begins.items():
+            if os.path.exists(log):
+                with open(log) as entries:
+                    entries.seek(begin)
+                    yield from map(str.split, entries)
 
+    def methods(self) -> Counter[str]:
+        """Return how often each method came."""
+        return Counter(method for method, _ in self._entries())
 
-def since(log: str, begin: int) -> Counter:
-    """Return how often each method came since a position in a log."""
-    return Counter(method for method, _ in _entries(log, begin))
-
-
-def per_device(log: str, begin: int, method: str) -> Counter:
-    """Return how often a method came for each device since a position."""
-    return Counter(device for found, device in _entries(log, begin)
-                   if found == method)
+    def devices(self, method: str) -> Counter[str]:
+        """Return how often a method came for each device."""
+        return Counter(device for found, device in self._entries()
+                       if found == method)
 
 
 class RequestLog:

@@ -5,7 +5,7 @@ import http.client
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from functools import cached_property
 from glob import glob
@@ -31,7 +31,7 @@ def apart(root: str) -> dict[str, Any]:
 
 
 def ask(address: str, method: str, paths: Iterable[str],
-        headers: dict[str, str]) -> list[float]:
+        headers: Mapping[str, str] = {}) -> list[float]:
     """Make requests one after the other, on one connection.
 
     :param address: HOST:PORT
@@ -64,11 +64,18 @@ class Login(NamedTuple):
     path: str
     token: str
 
+    @classmethod
+    def of(cls, cluster: Cluster) -> 'Login':
+        """Get a token of a cluster."""
+        url, token = cluster.client().get_auth()
+        return cls(urlsplit(url).netloc, urlsplit(url).path, token)
 
-def log_in(cluster: Cluster) -> Login:
-    """Get a token of a cluster's test account."""
-    url, token = cluster.client().get_auth()
-    return Login(urlsplit(url).netloc, urlsplit(url).path, token)
+    def request(self, method: str, paths: Iterable[str],
+                headers: Mapping[str, str] = {}) -> list[float]:
+        """Make requests to the account, as ``ask`` does."""
+        return ask(self.address, method, [
+            '%s/%s' % (self.path, each) for each in paths],
+            {'X-Auth-Token': self.token, **headers})
 
 
 def auth_of(cluster: Cluster) -> str:
@@ -132,16 +139,7 @@ class Site:
 
     def _log_in(self) -> None:
         self.auth = auth_of(self.cluster)
-        self.address, self.path, self.token = log_in(self.cluster)
-
-    def request(self, method: str, paths: Iterable[str],
-                **headers: str) -> list[float]:
-        """Make requests to the account, as ``ask`` does."""
-        return ask(self.address, method, [
-            '%s/%s' % (self.path, each) for each in paths], {
-                'X-Auth-Token': self.token, **{
-                    name.replace('_', '-'): value
-                    for name, value in headers.items()}})
+        self.request = Login.of(self.cluster).request
 
     def object_dirs(self, index: int = 0) -> list[str]:
         """Return the directories of a policy's objects, one a device."""

@@ -104,7 +104,7 @@ class Sync(Bench):
                 sync_method=args.sync_method,
                 options=request_log.REPLICATION, policies=(Policy(
                     POLICY, 0, args.replicas, power, args.parity),))),
-                args.timeout).running()))
+                args.timeout)))
         self._write_master(contestants[args.replicators[0]])
         for run, scenario, name in self.turns(args.scenarios,
                                               args.replicators):

@@ -221,7 +221,7 @@ class Storage:
         return self._places[name]
 
     def puts(self, version: Version) -> Iterator[tuple[Any, ...]]:
-        """Yield the arguments of ``sync_writes.put`` for each replica."""
+        """Yield the arguments of ``sync_steps.put`` for each replica."""
         path = ACCOUNT, CONTAINER, version.name
         part, nodes = self._ring.get_nodes(*path)
         for node in nodes:

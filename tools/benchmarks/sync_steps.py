@@ -2,29 +2,36 @@
 """The scenarios of ``bench sync``, and the steps that they consist of.
 
 A step is a method of :class:`Steps`; its name in the table has no underscore.
+``python -m tools.benchmarks.sync_steps`` runs where object-servers can be
+reached, and has them write; standard input has a JSON list of the arguments of
+``put``.
 """
 
+import json
 import math
 import os
 import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from swift.common.direct_client import direct_put_object
 
 from tools import ToolError
 from tools.benchmarks.measure import drop_caches
 from tools.benchmarks.sync_data import empty
-from tools.benchmarks.sync_writes import write
 
 if TYPE_CHECKING:
     from tools.benchmarks.sync_trial import Trial
 
 #: Partitions of a node that ``touch`` changes.
 TOUCHED = 10
+#: Seconds that one write may take.
+TIMEOUT = 60
 #: Processes that ``load`` starts for each processor.
 LOAD = 4
 #: Passes in five minutes, in which one turn of full comparisons falls.
@@ -171,3 +178,32 @@ class Steps:
                 os.rename(os.path.join(path, 'objects', partition),
                           os.path.join(others[chance.choice(free)],
                                        'objects', partition))
+
+
+def put(node: dict[str, Any], path: list[Any], timestamp: str,
+        size: int) -> None:
+    """Write an object to one device.
+
+    :param node: the device, as the ring names it
+    :param path: partition, account, container, object
+    :param timestamp: of the object, as Swift writes it
+    :param size: bytes
+    :raises ClientException: if the server does not take it
+    """
+    direct_put_object(node, *path, [bytes(size)], size,
+                      content_type='application/octet-stream',
+                      headers={'X-Timestamp': timestamp},
+                      response_timeout=TIMEOUT)
+
+
+def write(cluster: Any, writes: Iterable[tuple[Any, ...]]) -> None:
+    """Have ``put`` called with each of the arguments, among the nodes."""
+    subprocess.run(cluster.network.command(
+        None, [sys.executable, '-m', __name__]), check=True,
+        input=json.dumps(list(writes)).encode('ascii'),
+        env=cluster.environment())
+
+
+if __name__ == '__main__':
+    for arguments in json.load(sys.stdin):
+        put(*arguments)

@@ -2,9 +2,8 @@
 """One scenario of ``bench sync``, played by the cluster of one replicator."""
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any
 
 from tools import ToolError
@@ -16,6 +15,7 @@ from tools.benchmarks.measure import (
     syscalls,
     written_bytes,
 )
+from tools.benchmarks.request_log import Since
 from tools.benchmarks.sync_data import DataSet, Storage, Version, restore
 from tools.benchmarks.sync_probe import Probes
 from tools.benchmarks.sync_steps import Scenario, Steps
@@ -34,14 +34,15 @@ class Contestant:
         self.probes = Probes(cluster)
         self.nodes = list(cluster.spec.node_numbers())
 
-    @contextmanager
-    def running(self) -> Iterator['Contestant']:
-        """Start the cluster; its end ends the probes."""
-        with self.cluster:
-            try:
-                yield self
-            finally:
-                self.probes.stop()
+    def __enter__(self) -> 'Contestant':
+        self.cluster.up()
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        try:
+            self.probes.stop()
+        finally:
+            self.cluster.down()
 
     def replicate(self, nodes: list[int], follows: bool = False,
                   seconds: int = 0) -> dict[str, Any]:
@@ -55,9 +56,8 @@ class Contestant:
             the means of the nodes
         :raises ToolError: if it takes too long
         """
-        logs = [request_log.path(self.cluster.layout.cache_dir(node))
-                for node in nodes]
-        begins = [request_log.position(log) for log in logs]
+        logged = Since(request_log.path(self.cluster.layout.cache_dir(node))
+                       for node in nodes)
         servers = [pid for node in nodes for pid in self.cluster.pids(node)]
         sides = {'receiver': servers, 'sender': self.probes.pids()}
         counts: dict[str, Any] = {}
@@ -72,7 +72,7 @@ class Contestant:
         used['cpu_seconds'] += sum(usage.cpu_seconds for usage in usages)
         used.update((side + '_syscalls', count() or 0)
                     for side, count in counts.items())
-        requests = sum(map(request_log.since, logs, begins), Counter())
+        requests = logged.methods()
         return {
             'pass_seconds': max(usage.seconds for usage in usages),
             'messages': sum(requests.values()) / len(nodes),

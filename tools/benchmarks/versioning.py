@@ -9,7 +9,6 @@ longer, and none shorter: the least latency of several counts.
 """
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -24,10 +23,9 @@ from tools.arguments import (
     size_text,
     sizes,
 )
-from tools.benchmarks import request_log, workload
+from tools.benchmarks import propagation, request_log, workload
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import cpu_of
-from tools.benchmarks.propagation import Propagation
 from tools.benchmarks.record import Metric
 from tools.benchmarks.request_log import set_delay
 from tools.benchmarks.site import Site
@@ -109,17 +107,6 @@ def _options(server: str, path: str, waits: bool) -> dict[str, Any]:
         **{'delay_file': path} if waits else {})[server]
 
 
-class Used(NamedTuple):
-    """What a cluster's servers have done so far.
-
-    :param cpu: server -> seconds; without daemons
-    :param rows: requests to container servers about rows
-    """
-
-    cpu: dict[str, float]
-    rows: int
-
-
 class Work(NamedTuple):
     """Requests to measure.
 
@@ -166,14 +153,20 @@ class Keeper(Site):
                 args.delay or args.rounds)) for server, path
                      in self._delay_files.items()}))
 
-    def used(self) -> Used:
-        """Return what the servers have done so far."""
-        methods: Counter = sum((request_log.since(log, 0)
-                                for log in self.logs), Counter())
-        cpu = cpu_of(self.cluster)
-        return Used({name: seconds for name, seconds in cpu.items()
-                     if name.endswith('-server')},
-                    sum(methods[each] for each in ROW_METHODS))
+    def using(self) -> Callable[[int], dict[str, Any]]:
+        """Return what tells, of so many operations, what each of them made
+        the servers do from now on; daemons do not count.
+        """
+        logged, before = request_log.Since(self.logs), cpu_of(self.cluster)
+
+        def used(count: int) -> dict[str, Any]:
+            cpu = {name: seconds * 1000 / count for name, seconds in cpu_of(
+                self.cluster, before).items() if name.endswith('-server')}
+            methods = logged.methods()
+            return {'cpu_ms': sum(cpu.values()), 'cpu_of': cpu,
+                    'row_requests': sum(methods[each] for each in ROW_METHODS)
+                    / count}
+        return used
 
     def delay(self, seconds: float) -> None:
         """Let requests to container servers wait so much longer."""
@@ -187,8 +180,8 @@ class Keeper(Site):
         :raises ToolError: if a request did not succeed
         """
         container = mode + '-rounds'
-        self.request('PUT', [container], **(
-            {'X_Versions_Enabled': 'true'} if MODES[mode].versioned else {}))
+        self.request('PUT', [container], {
+            'X-Versions-Enabled': 'true'} if MODES[mode].versioned else {})
         paths = [container + '/o'] * ROUND_REQUESTS
         found = {}
         for method in ('PUT', 'GET'):
@@ -229,13 +222,7 @@ class Versioning(Bench):
             number(0, 3600), FilterOptions.latest_cache_time, 'SECONDS',
             "the filter's option: how long memcache says what is the "
             'latest'),
-        'sites': (number(0, 6), 0, None, 'measure how fast versions reach '
-                  'the other ones of so many sites; 0: one site alone'),
-        'site-nodes': (number(1, 3), 1, None, 'of each of these sites'),
-        'containers': (number(1, 100000), 1000, None,
-                       'with one new version each'),
-        'rtt': (number(0, 60000, float), 200.0, 'MS',
-                'of a round trip between two sites')}
+        **propagation.OPTIONS}
     references = ('object_versioning', 'none')
     metrics = (*workload.METRICS,
                Metric('cpu_ms', 'CPU, ms', 1),
@@ -246,7 +233,7 @@ class Versioning(Bench):
     def measure(self, stack: Any) -> None:
         args = self.args
         if args.sites:
-            self._propagate(stack)
+            propagation.measure(self, stack)
             return
         keepers = self.start(stack, (MODES[each].site for each in args.modes),
                              lambda name: Keeper(args, self.root, name))
@@ -291,16 +278,15 @@ class Versioning(Bench):
                 stage = Stage('%s %s' % (op.upper(), work.text), operation,
                               objects, 'c(%d)B' % work.size, work.clients,
                               work.requests)
-                begin = keeper.used()
+                used = keeper.using()
                 result = self._run(keeper, mode, run, container, stage)
-                used = keeper.used()
                 # Run 0 warms up.
                 if run:
                     self.attempt(mode, stage.name, run, lambda: {
                         'mode': mode, 'op': op, 'size': work.size,
                         'versions': work.versions,
-                        **_each(workload.figures(result, stage.name),
-                                begin, used)})
+                        **(figures := workload.figures(result, stage.name)),
+                        **used(figures['operations'])})
         keeper.forget()
 
     def _run(self, keeper: Keeper, mode: str, run: int, container: str,
@@ -308,28 +294,3 @@ class Versioning(Bench):
         return self.play(mode, stage.name, run, workload.document(
             keeper.auth, container, [stage],
             versioned=MODES[mode].versioned))
-
-    def _propagate(self, stack: Any) -> None:
-        """Measure how fast versions reach the other sites."""
-        args = self.args
-        sites = stack.enter_context(Propagation(
-            os.path.join(self.root, 'sites'), args.sites, args.site_nodes,
-            args.containers, self.say))
-        sites.prepare(args.rtt / 1000)
-        case = 'propagate %d containers, %d sites, %g ms' % (
-            args.containers, args.sites, args.rtt)
-        for run in range(1, args.runs + 1):
-            self.attempt('write-repair', case, run, lambda: {
-                'mode': 'write-repair', 'op': 'propagate',
-                'containers': args.containers, 'sites': args.sites,
-                'seconds': sites.play(run)})
-            sites.check(run)
-
-
-def _each(figures: dict[str, Any], begin: Used, end: Used) -> dict[str, Any]:
-    """Add to the figures what the servers did for each operation."""
-    count = figures['operations']
-    cpu = {name: (used - begin.cpu.get(name, 0)) * 1000 / count
-           for name, used in end.cpu.items()}
-    return {**figures, 'cpu_ms': sum(cpu.values()), 'cpu_of': cpu,
-            'row_requests': (end.rows - begin.rows) / count}

@@ -35,7 +35,7 @@ class Stage:
     """One operation, many times.
 
     :param name: of the stage, by which two results are compared
-    :param operation: ``read``, ``write`` or ``delete``
+    :param operation: ``read``, ``write``, ``head`` or ``delete``
     :param objects: (first, last) number of the objects, each worker's own
         part of them in turn
     :param sizes: of objects that are written, as COSBench has it

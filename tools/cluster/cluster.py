@@ -16,7 +16,7 @@ from swiftclient.client import Connection
 
 from swift_lightsync.common.files import open_locked
 from tools import REPO, ToolError
-from tools.cluster import checks, commands, files
+from tools.cluster import commands, files
 from tools.cluster.daemons import Daemons
 from tools.cluster.disks import Devices
 from tools.cluster.layout import Layout, node_of_device
@@ -57,7 +57,7 @@ class Cluster:
     @classmethod
     def open(cls, root: str) -> 'Cluster':
         """Return the cluster that was made before in a directory."""
-        return cls(checks.read_spec(root))
+        return cls(files.read_spec(root))
 
     def __enter__(self) -> 'Cluster':
         self.up()
@@ -75,13 +75,12 @@ class Cluster:
         :param replicators: start the replicators as well
         :raises ToolError: after which nothing is left running
         """
-        checks.check_host(self.spec, self.layout, *self.network.tools,
-                          *self.disks.tools)
+        self.daemons.check_host(*self.network.tools, *self.disks.tools)
         with self.locked():
             if self.is_up():
                 raise ToolError('the cluster in %s is already up; `down` '
                                 'ends it' % self.spec.root)
-            checks.check_data(self.spec, self.layout)
+            files.check_data(self.spec, self.layout)
             self.daemons.stop_all()
             self.network.destroy()
             self.daemons.check_ports()

@@ -13,7 +13,7 @@ from typing import Optional
 from swift_losf.format.layout import Layout as LosfLayout
 from tools import REPO, ToolError
 from tools.cluster import commands, ports, processes
-from tools.cluster.layout import Layout, device_name
+from tools.cluster.layout import UNIX_PATH_MAX, Layout, device_name
 from tools.cluster.network import Network
 from tools.cluster.processes import Process
 from tools.cluster.spec import ClusterSpec
@@ -24,6 +24,8 @@ INDEX_SERVER = 'swift_losf.daemon.index_server'
 MODULES = {LOG_SINK: 'logsink', INDEX_SERVER: 'index-server'}
 MEMCACHED = 'memcached'
 RSYNC = 'rsync'
+#: service -> the command that it needs
+NEEDED = {'object': RSYNC, 'proxy': MEMCACHED}
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,23 @@ class Daemons:
             found += [(self.network.client_ip, spec.port(name), name)
                       for name in ('proxy-server', MEMCACHED)]
         return found
+
+    def check_host(self, *tools: str) -> None:
+        """Check that this machine and user can run the cluster.
+
+        :param tools: the commands that its network and devices need
+        :raises ToolError: if they cannot
+        """
+        commands.need(*tools, *(NEEDED[service] for service in
+                                self.spec.services if service in NEEDED))
+        for name, value in (('network', 'namespaces'), ('disks', 'xfs')):
+            if getattr(self.spec, name) == value:
+                commands.need_root('%s=%r' % (name, value))
+        if len(os.fsencode(self.layout.log_socket)) > UNIX_PATH_MAX:
+            raise ToolError(
+                'the path of the socket %s is longer than the %d bytes that '
+                'Linux allows; choose a shorter directory (--dir)'
+                % (self.layout.log_socket, UNIX_PATH_MAX))
 
     def check_ports(self) -> None:
         """Check that no port of the cluster is in use."""

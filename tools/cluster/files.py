@@ -19,6 +19,7 @@ import sysconfig
 from swift.common.ring import RingBuilder
 
 from swift_lightsync.common.files import replace_file
+from tools import ToolError
 from tools.cluster.conf import ConfRenderer
 from tools.cluster.layout import Layout, device_name
 from tools.cluster.network import Network
@@ -58,6 +59,8 @@ runpy.run_path(os.path.join({scripts!r}, name), run_name='__main__')
 ALIASES = {'swift-replication-server': 'swift-object-server'}
 #: the same spec gives the same rings
 SEED = 'saio'
+#: what a cluster that has data cannot change
+CAST = ('nodes', 'devices', 'policies', 'disks', 'disk_size')
 DB_PART_POWER = 8
 MAX_DB_REPLICAS = 3
 
@@ -87,6 +90,32 @@ def write_spec(spec: ClusterSpec, layout: Layout) -> None:
     """Write down what a Cluster is opened by."""
     os.makedirs(spec.root, exist_ok=True)
     replace_file(layout.spec, spec.to_json().encode())
+
+
+def read_spec(root: str) -> ClusterSpec:
+    """Return the spec of the cluster in a directory.
+
+    :raises ToolError: if there is none
+    """
+    try:
+        with open(Layout(os.path.realpath(root)).spec) as spec:
+            return ClusterSpec.from_json(spec.read())
+    except FileNotFoundError as err:
+        raise ToolError('no cluster in %s; make one with `up`'
+                        % os.path.realpath(root)) from err
+
+
+def check_data(spec: ClusterSpec, layout: Layout) -> None:
+    """Check that the data there is not of another kind of cluster."""
+    if not os.path.exists(layout.spec) or not os.path.exists(layout.srv):
+        return
+    before = read_spec(spec.root)
+    changed = ['%s=%r, not %r' % (name, getattr(before, name),
+                                  getattr(spec, name))
+               for name in CAST if name in before.differences(spec)]
+    if changed:
+        raise ToolError('%s was made with %s; `reset` wipes its data and '
+                        'makes it anew' % (spec.root, ', '.join(changed)))
 
 
 def write_launchers(layout: Layout, namespaces: str) -> None:

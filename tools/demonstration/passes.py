@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from resource import RUSAGE_CHILDREN
 from typing import Any
 
+from cosbench.reports.numbers import size
 from tools import ToolError
 from tools.benchmarks.measure import cpu_seconds, own_cpu_seconds
 from tools.cluster import Cluster
-from tools.demonstration.show import Show, byte_count
+from tools.demonstration.show import Show
 
 #: the replication servers log every request
 OPTIONS = {'replication-server': {'DEFAULT': {'log_level': 'DEBUG'}}}
@@ -118,7 +119,7 @@ def print_comparison(show: Show, title: str, lightsync: Cost, stock: Cost
         ('messages', str, lambda cost: cost.all_messages),
         *(('  ' + verb, str, lambda cost, verb=verb: cost.messages[verb])
           for verb in VERBS if (lightsync + stock).messages[verb]),
-        ('bytes of rsync', byte_count, lambda cost: cost.rsync_bytes),
+        ('bytes of rsync', size, lambda cost: cost.rsync_bytes),
         ('seconds, slowest node', seconds, lambda cost: cost.seconds),
         ('CPU seconds', seconds, lambda cost: cost.cpu_seconds)]
     show.table([title, 'LightSync', 'stock', 'ratio'], [

@@ -23,15 +23,6 @@ TICK, SILENCE = 0.5, 4.0
 VERDICTS = {True: 'PASSED', False: 'FAILED'}
 
 
-def byte_count(number: float) -> str:
-    """Return a number of bytes as a person reads it: 12.3 MB."""
-    for unit in ('B', 'kB', 'MB'):
-        if number < 1000:
-            return '%.3g %s' % (number, unit)
-        number /= 1000
-    return '%.3g GB' % number
-
-
 class Show:
     """Prints scenes, steps, tables and verdicts.
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from signal import SIGKILL
 
+from cosbench.reports.numbers import size
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
@@ -18,7 +19,6 @@ from tools import ToolError
 from tools.cluster import Policy
 from tools.cluster.processes import wait_until
 from tools.demonstration.act import Act
-from tools.demonstration.show import byte_count
 
 #: bytes that an object may have
 SMALL = 4096
@@ -88,7 +88,7 @@ class Volumes(Act):
         self.show.table(['%d objects, on all devices' % (self.files // 3), *(
             'in ' + policy.name for policy in self.policies)], [
                 ['files and directories', *map(str, entries)],
-                ['space, without inodes', *map(byte_count, sizes)]])
+                ['space, without inodes', *map(size, sizes)]])
         in_files, in_volumes = entries
         if in_volumes >= in_files:
             raise ToolError('objects in volumes cost the disks %d files and '

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files and JSON documents of LightSync, and how they are read.
+"""Files and JSON documents of daemons, and how they are read.
 
 Files go through a directory, by the function that reads them there.
 """
@@ -25,8 +25,9 @@ from swift_lightsync.sync import recon_records as recon
 from swift_lightsync.sync.core.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.wire import notice
-from tools.fuzzing.mutate import JSON
-from tools.fuzzing.target import Target, as_json
+from swift_lightsync.versioning.sites import options
+from tools.fuzzing.mutate import JSON, edit_text
+from tools.fuzzing.target import Target, as_json, as_text
 
 #: Pickles that do, or pretend to do, what a fingerprint never does.
 HOSTILE_PICKLES = (
@@ -60,6 +61,18 @@ PAIRS = [recon.PairRecord(1, DEVICE, OTHER, NOW - 4000, NOW, agreed, 999, 8,
 PASS = recon.PassRecord(DEVICE, NOW, 99.5, 999, 8, 1)
 SUSPECTS = [answer.Suspect(key, each, 11, NOW + 90)
             for each in answer.State for key in (NODE, DEVICE)]
+
+CONF = ('''[paris]
+endpoints = http://10.0.0.1:8080/
+key = %s
+''' % ('k' * 32), '''[new-york]
+endpoints = https://10.0.0.1:1/, http://10.0.0.2:65535/
+key = %s
+old_key = %s
+[rome]
+endpoints = http://[::1]:80/
+key = %s
+''' % ('k' * 64, 'o' * 40, 'x' * 32))
 
 
 def fingerprints():
@@ -136,6 +149,16 @@ def read_journal(directory):
     return sorted(found[1])
 
 
+def read_sites(data):
+    """Read it, and see that each endpoint has a host and a port."""
+    peers = options.parse(data.decode('utf8'), 'oslo', 'a file')
+    for endpoint in (each for peer in peers.values()
+                     for each in peer.endpoints):
+        assert 0 < endpoint.port < 65536 and endpoint.host, \
+            'an endpoint is %r' % (endpoint,)
+    return peers
+
+
 def _document(name, documents, parse, refuses, longest, **more):
     return Target(name, as_json(*documents), parse, (refuses,), longest,
                   mutations=JSON, **more)
@@ -172,4 +195,7 @@ TARGETS = (
         NOW, '/var/cache/swift', PAIRS, [PASS], SUSPECTS).to_json()],
               answer.decode, RecordError, MAX_BYTES,
               write=methodcaller('encode')),
+    # configparser keeps several copies of all lines.
+    Target('sites.conf', as_text(*CONF), read_sites, (ValueError,), 1 << 16,
+           mutations=(edit_text,)),
 )

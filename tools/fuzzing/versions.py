@@ -21,7 +21,7 @@ from swift_lightsync.versioning.core.shipment import Frame, Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.rows import connections
-from swift_lightsync.versioning.sites import options, receiver
+from swift_lightsync.versioning.sites import receiver
 from tools.fuzzing.mutate import JSON, edit_text
 from tools.fuzzing.target import Target, as_text
 
@@ -58,17 +58,6 @@ SHIPMENTS = [
                each.kind is rows.Kind.DATA else 0)
       for number, each in enumerate(ENTRIES)),
     *(Shipment('a', 'c', life=life) for life in LIVES)]
-CONF = ('''[paris]
-endpoints = http://10.0.0.1:8080/
-key = %s
-''' % ('k' * 32), '''[new-york]
-endpoints = https://10.0.0.1:1/, http://10.0.0.2:65535/
-key = %s
-old_key = %s
-[rome]
-endpoints = http://[::1]:80/
-key = %s
-''' % ('k' * 64, 'o' * 40, 'x' * 32))
 
 def _frame(shipment):
     return shipping.encoded(shipment.to_frame().to_json())
@@ -244,16 +233,6 @@ def decode_request(data):
     return found, got
 
 
-def read_sites(data):
-    """Read it, and see that each endpoint has a host and a port."""
-    peers = options.parse(data.decode('utf8'), 'oslo', 'a file')
-    for endpoint in (each for peer in peers.values()
-                     for each in peer.endpoints):
-        assert 0 < endpoint.port < 65536 and endpoint.host, \
-            'an endpoint is %r' % (endpoint,)
-    return peers
-
-
 def _exact(name, values, parse, encode=str):
     """Return a target for which no two texts may say the same."""
     return Target(
@@ -296,9 +275,6 @@ TARGETS = (
            lambda data: signature.Claim.parse(data.decode('latin-1')),
            (signature.SignatureError,), 1000,
            encode=lambda claim: str(claim).encode(), mutations=(edit_text,)),
-    # configparser keeps several copies of all lines.
-    Target('sites.conf', as_text(*CONF), read_sites, (ValueError,), 1 << 16,
-           mutations=(edit_text,)),
     _exact('stamp', STAMPS, Stamp.parse),
     _exact('vector', [each.vector for each in VERSIONS], Vector.parse),
     _exact('hidden-container', [

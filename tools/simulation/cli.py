@@ -7,7 +7,7 @@ import sys
 
 from swift_lightsync.common import command
 from tools.arguments import names, number
-from tools.simulation import figures, plots, report
+from tools.simulation import figures, report
 from tools.simulation.costs import COSTS
 from tools.simulation.placement import RINGS
 from tools.simulation.scenarios import COPIES, SCENARIOS, Writes, play
@@ -82,7 +82,7 @@ def _simulate(args):
     if args.json:
         report.write_json(args.json, settings[0], outcomes)
     if args.plot:
-        plots.rounds(args.plot, outcomes)
+        report.plot_rounds(args.plot, outcomes)
     return 0 if all(outcome.rounds is not None for outcome in outcomes) else 1
 
 

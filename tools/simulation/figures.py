@@ -13,7 +13,7 @@ from typing import Any
 
 from cosbench.reports import page
 from tools.benchmarks.record import lines
-from tools.simulation import paper, plots, report
+from tools.simulation import paper, report
 from tools.simulation.costs import CLOUD, LAB
 from tools.simulation.scenarios import Writes, play
 from tools.simulation.world import Settings
@@ -130,20 +130,20 @@ def rows(found: Found) -> Iterator[tuple[str, ...]]:
 def _plots(found: Found) -> Iterator[str]:
     for scenario, title in TITLES.items():
         yield page.heading(title)
-        yield from plots.curves(title, scenario, {
+        yield from report.curves(title, scenario, {
             (case.replicas, case.objects, case.protocol): point(outcome)
             for case, outcome in found.items()
             if (case.nodes, case.scenario, case.ring) == (
                 paper.LAB_NODES, scenario, 'dealt')})
     lab = _largest(found, paper.LAB_NODES)
     yield page.heading('Fig. 37: rounds after a rejoin')
-    yield plots.lines('Fig. 37', 'sync delay (minutes)', {
+    yield report.curve('Fig. 37', 'sync delay (minutes)', {
         protocol: [result.delay / 60
                    for result in lab['rejoin', protocol].results]
         for protocol in paper.PROTOCOLS})
     yield page.heading('Fig. 38: accuracy after a minority of replica nodes '
                         'rejoins')
-    yield plots.lines('Fig. 38', 'accuracy (%)', {
+    yield report.curve('Fig. 38', 'accuracy (%)', {
         '%s r=%d' % (case.protocol, case.replicas): [
             100 * result.accuracy for result in outcome.results]
         for case, outcome in found.items()
@@ -177,7 +177,8 @@ def draw(args: argparse.Namespace) -> int:
              ('scenario', 'protocol', 'minutes', 'slowest', 'x ring',
               'x slowest', 'x MB'), *topology_rows(found)], left=2)
     print('\n\n'.join(tables))
-    plots.write(args.plot, 'figures', 'The figures of LightSync, simulated', [
+    title = 'The figures of LightSync, simulated'
+    report.write_page(args.plot, 'figures', title, [
         *_plots(found), page.heading('Figs. 39-42, Table 3: r=5, n=4M'),
         page.tag('pre', tables[0]),
         page.heading('Figs. 43-44: other topologies, 5 nodes, r=5, n=4M'),

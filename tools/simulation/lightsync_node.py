@@ -110,7 +110,7 @@ class Job:
 class LightSyncNode(Node):
     """A device of a node with the product's sync queue, and its neighbours.
 
-    :param topology: a function of ``topology``
+    :param topology: ``ring``, ``star`` or ``chain`` of ``placement``
     :param batch: partitions in one sync message
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes hold which partitions, and which partitions are simulated.
+"""Which nodes hold which partitions, whom they check, what is simulated.
 
 If a world has more partitions than the sample, only the sample is simulated.
 The rest are aggregated: each partition of the sample stands for ``weight``
@@ -13,6 +13,7 @@ from functools import cached_property
 
 from swift.common.ring import RingBuilder
 
+from swift_lightsync.sync.core import replica_ring
 from swift_lightsync.sync.core.comparison import SMALL
 
 
@@ -192,3 +193,33 @@ class Sample:
         if with_list:
             size += len(message.partitions.encoded) * (real / simulated - 1)
         return round(size), round(4 * differ * grown / slices)
+
+
+# Each topology (a ring, and what §6.4 compares it with) returns the lists of
+# devices that a device of a partition checks. On each a sync round is played,
+# so that a device that has failed is passed over in all of them. Star and
+# chain take the devices in the order of the object ring's rows.
+
+def ring(part_nodes, partition, device_id, has_failed):
+    """Circular Hash Checking: the clockwise neighbour."""
+    return [replica_ring.clockwise(part_nodes, partition, device_id)]
+
+
+def star(part_nodes, partition, device_id, has_failed):
+    """Primary and backups: all backups check the primary, and it checks them
+    all. The first device that has not failed is the primary.
+    """
+    others = [device for device in part_nodes if device['id'] != device_id]
+    primary = next(device for device in part_nodes
+                   if device['id'] == device_id or not has_failed(device))
+    if primary['id'] == device_id:
+        return [[device] for device in others]
+    return [[primary]]
+
+
+def chain(part_nodes, partition, device_id, has_failed):
+    """A chain without a head: a device checks the next one and the one before.
+    """
+    here = [device['id'] for device in part_nodes].index(device_id)
+    ways = [part_nodes[here + 1:], part_nodes[:here][::-1]]
+    return [way for way in ways if way]

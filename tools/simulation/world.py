@@ -11,22 +11,21 @@ from typing import Optional
 
 from swift_lightsync.sync.replicator_options import DEFAULT_BATCH
 from tools.arguments import require
-from tools.simulation import topology
+from tools.simulation import placement
 from tools.simulation.costs import TODAY, Costs
 from tools.simulation.disks import Disks
 from tools.simulation.events import Events
 from tools.simulation.lightsync_node import LightSyncNode
 from tools.simulation.network import Network, Reach
 from tools.simulation.node import Node
-from tools.simulation.placement import RINGS, place
 
 #: Name -> (topology, partitions in a sync message); stock has neither.
 PROTOCOLS = {
     'stock': None,
-    'lightsync': (topology.ring, DEFAULT_BATCH),
-    'lightsync-unbatched': (topology.ring, 1),
-    'star': (topology.star, 1),
-    'chain': (topology.chain, 1),
+    'lightsync': (placement.ring, DEFAULT_BATCH),
+    'lightsync-unbatched': (placement.ring, 1),
+    'star': (placement.star, 1),
+    'chain': (placement.chain, 1),
 }
 MAX_NODES = 10000
 MAX_DISKS = 100
@@ -74,7 +73,8 @@ class Settings:
                     least <= value <= most)
         require('replicas', self.replicas, 'at most the %d nodes'
                 % self.nodes, self.replicas <= self.nodes)
-        for name, allowed in (('protocol', PROTOCOLS), ('ring', RINGS)):
+        for name, allowed in (('protocol', PROTOCOLS),
+                              ('ring', placement.RINGS)):
             require(name, getattr(self, name), ', '.join(allowed),
                     getattr(self, name) in allowed)
 
@@ -116,7 +116,7 @@ class World:
         self.rng = random.Random(settings.seed)
         self.events = Events()
         self.network = Network(self.rng, settings.loss, settings.latency)
-        self.placement = place(
+        self.placement = placement.place(
             settings.nodes, settings.replicas, settings.partitions,
             settings.sample, self.rng, settings.regions, settings.ring,
             settings.disks)

@@ -15,10 +15,9 @@ from unittest import mock
 import pytest
 
 from tools.fuzzing import cli, mutate, target
-from tools.fuzzing.engine import targets
 from tools.fuzzing.target import Checker, Target
 
-TARGETS = targets()
+TARGETS = cli.targets()
 
 #: Mutated inputs that each target is given.
 INPUTS = 200

@@ -191,12 +191,13 @@ SMOKE = (
             'space.return_value': {'allocated_per_live': 1.25}}),
         'losf.commands': mock.Mock()}, 2 + 2 * 4 * 2, 'allocated / live'),
     ('proar --sizes 4K --runs 1', {
-        'request_log.per_device': lambda *args: Counter(n1d1=9),
-        'request_log.since': lambda *args: Counter(FLUSH=18, PUT=9),
+        'proar.Since': lambda logs: mock.Mock(
+            **{'devices.return_value': Counter(n1d1=9),
+               'methods.return_value': Counter(FLUSH=18, PUT=9)}),
         'proar.Trio': site(**{
             'logs': ['/none'], 'converged.return_value': ([0.1], 0)}),
         'proar.Throttle': mock.Mock(), 'proar.commands': mock.Mock(),
-        'proar.cpu_of': lambda cluster: {'proxy-server': 1.0}},
+        'proar.cpu_of': lambda *args: {'proxy-server': 1.0}},
      7 * 2 + 2, 'sampling noise'),
     ('versioning --sizes 4K --batches 100 --runs 1', {
         'versioning.Keeper': site(**{
@@ -220,13 +221,13 @@ class TestFlushes(unittest.TestCase):
                 mock.patch('os.fsync', lambda file: waits.append('flushed')), \
                 mock.patch('os.fdatasync', lambda file: None):
             log = request_log.RequestLog(None, file.name)
+            logged = request_log.Since([file.name])
             for _ in range(2):
                 # A server loads its filters more than once.
                 request_log.slow_flushes(log, 0.25, waits.append)
             os.fsync(7)
             os.fdatasync(7)
-            self.assertEqual(Counter(FLUSH=2),
-                             request_log.since(file.name, 0))
+            self.assertEqual(Counter(FLUSH=2), logged.methods())
         self.assertEqual([0.25, 'flushed', 0.25], waits)
 
 

@@ -104,18 +104,15 @@ class TestRequestLog(InDirectory):
 
     def test_requests_are_counted_since_a_position(self):
         self.ask(('PUT', '/n1d1/3/a/c/o'))
-        begin = request_log.position(self.log)
+        logged = request_log.Since([self.log])
         self.ask(('PUT', '/n1d1/3/a/c/o'), ('PUT', '/n2d1/3/a/c/o'),
                  ('GET', '/n2d1/3/a/c/o'), ('GET', '/'))
-        self.assertEqual({'PUT': 2, 'GET': 2},
-                         request_log.since(self.log, begin))
-        self.assertEqual({'n1d1': 1, 'n2d1': 1}, request_log.per_device(
-            self.log, begin, 'PUT'))
+        self.assertEqual({'PUT': 2, 'GET': 2}, logged.methods())
+        self.assertEqual({'n1d1': 1, 'n2d1': 1}, logged.devices('PUT'))
 
     def test_no_file_is_no_request(self):
-        missing = os.path.join(self.root, 'missing')
-        self.assertEqual(0, request_log.position(missing))
-        self.assertEqual({}, request_log.since(missing, 0))
+        logged = request_log.Since([os.path.join(self.root, 'missing')])
+        self.assertEqual({}, logged.methods())
 
     def test_calls_of_a_class_are_counted_once(self):
         class Channel:
@@ -124,8 +121,9 @@ class TestRequestLog(InDirectory):
 
         for _ in range(2):
             request_log.count_calls(Channel, 'call', self.server)
+        logged = request_log.Since([self.log])
         self.assertEqual(3, Channel().call(2))
-        self.assertEqual({'RPC': 1}, request_log.since(self.log, 0))
+        self.assertEqual({'RPC': 1}, logged.methods())
 
     def test_requests_wait_as_long_as_the_file_says_at_the_time(self):
         path, waits = os.path.join(self.root, 'delay'), []
