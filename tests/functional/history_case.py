@@ -89,5 +89,7 @@ class HistoryCase(unittest.TestCase):
         of_metadata = judge(metadata, [
             replace(each, up=each.down, end=converged) for each in outages])
         found = of_bodies.violations + of_metadata.violations
+        for each in found:
+            self.traffic.show(name, each.operation.answered)
         self.assertFalse(found, '\n'.join(map(str, found)))
         return len(of_bodies.stale)

@@ -70,7 +70,8 @@ class Request:
     def of_metadata(self):
         """:returns: the Operation on the register of metadata, or None"""
         if self.verb in ('PUT', 'POST'):
-            return self.status != 404 and self._write(self.color)
+            # A POST that got a 404 may have been taken where the object was.
+            return self._write(self.color)
         return self.status == 200 and self.verb != 'DELETE' and \
             self._operation(False, self.color)
 
@@ -168,6 +169,13 @@ class Traffic:
         """:returns: how many requests were answered how, a dict"""
         return dict(Counter((each.verb, each.status)
                             for each in self.requests))
+
+    def show(self, name, until):
+        """Print the last requests for an object up to a moment."""
+        mine = [each for each in self.requests
+                if each.name == name and each.invoked <= until]
+        for each in sorted(mine, key=lambda each: each.invoked)[-60:]:
+            print(each)
 
     def histories(self):
         """Yield each object's name, and Operations: a list of those on its
