@@ -87,6 +87,23 @@ class TestJoining(SitesTestCase):
         self.settle()
         self.assertFalse(self.oslo.has(CONTAINER))
 
+    def test_a_deletion_counts_though_it_comes_before_the_container(self):
+        self.past()
+        for entry in self.rome.strategy.versions():
+            self.rome.purge(entry.object, entry.version.id)
+        self.rome.change('DELETE')
+        self.join()
+        # It has never heard of the container, and of its deletion first.
+        self.paris.go_away()
+        self.rome.propagate(2)
+        self.assertFalse(self.oslo.has(CONTAINER))
+        self.paris.listen()
+        self.join()
+        self.paris.propagate()
+        self.settle()
+        self.assertEqual([False] * 3, [site.has(CONTAINER)
+                                       for site in self.sites])
+
     def test_its_own_container_of_that_name_becomes_the_same(self):
         self.past()
         self.oslo.create(X_Container_Meta_Note='of oslo')
