@@ -114,6 +114,21 @@ class TestQuorum(ProxyCase):
         with self.lag(9):
             self.assertEqual(503, self.paint())
 
+    def test_a_post_that_was_seen_is_404_if_the_object_is_deleted(self):
+        self.hold(self.role[1], at=0)
+        self.role[0].stop()
+        seen = []
+
+        def delete(_):
+            seen.append(self.role[1].direct('HEAD', self.name).headers[
+                'X-Object-Meta-Colour'])
+            for server in self.role[1:]:
+                self.hold(server, method='DELETE')
+        with mock.patch('swift_lightsync.proar.proxy.controller.sleep',
+                        delete):
+            self.assertEqual(404, self.paint())
+        self.assertEqual(['red'], seen)
+
     def test_a_role_whose_refusal_is_out_of_date_is_asked_again(self):
         """It has heard meanwhile that all have one ring."""
         self.role[0].stop()
