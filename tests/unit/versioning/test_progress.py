@@ -58,6 +58,7 @@ class TestProgress(unittest.TestCase):
 
     def test_nothing_is_kept_of_what_is_done(self):
         self.look(4, 5)
+        self.assertEqual(2, self.progress.waiting)
         self.assertEqual(1004, self.progress.made(4))
         self.done(4, 5)
         self.assertEqual(0, self.progress.waiting)
