@@ -81,7 +81,7 @@ setup(
             'hypothesis>=6.90',
             'lxml>=4.9',
             'psutil>=5.9',
-            'pytest>=7.4',
+            'pytest>=9',
             'pytest-cov>=4.1',
             'pytest-timeout>=2.2',
             'pytest-xdist>=3.5',

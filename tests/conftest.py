@@ -16,6 +16,7 @@ import tempfile
 from contextlib import suppress
 from glob import glob
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile('deterministic', derandomize=True, database=None,
@@ -63,6 +64,23 @@ def pytest_configure(config):
     os.mkdir(config.run_directory)
     os.environ['TMPDIR'] = tempfile.tempdir = config.run_directory
     signal.signal(signal.SIGTERM, _interrupt)
+
+
+_with_failed_subtests = set()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report):
+    """Have a test fail whose subtest did in a process of xdist: for pytest it
+    has passed, and is none of the last failed.
+    """
+    if isinstance(report, pytest.SubtestReport):
+        if report.failed:
+            _with_failed_subtests.add(report.nodeid)
+    elif report.when == 'call' and report.passed \
+            and report.nodeid in _with_failed_subtests:
+        report.outcome = 'failed'
+        report.longrepr = 'a subtest failed'
 
 
 def pytest_sessionfinish(session):
