@@ -7,7 +7,8 @@ effect, so that each read has the value of the last write. (Lowe, "Testing for
 linearizability": the just-in-time search, with the configurations as a set.)
 
 An operation whose outcome is not known takes effect at any moment after its
-invocation, or never.
+invocation, or never. A write that may have failed takes effect before its
+answer, or never.
 """
 
 import math
@@ -33,12 +34,14 @@ class Operation:
     :param invoked: seconds, on the clock of all operations
     :param answered: seconds; UNKNOWN if the outcome is not known
     :param label: for messages
+    :param may_fail: whether a write that was answered may have no effect
     """
     is_write: bool
     value: object
     invoked: float
     answered: float = UNKNOWN
     label: str = ''
+    may_fail: bool = False
 
     def __post_init__(self):
         if self.answered < self.invoked:
@@ -145,7 +148,9 @@ class _Search:
 
         :returns: whether there is one
         """
-        found = set()
+        # Where it fails all stays as it is.
+        found = {each for each in self._configurations
+                 if self._history[index].may_fail and index not in each[1]}
         seen = set()
         open_ = list(self._configurations)
         while open_:
@@ -250,7 +255,8 @@ def _misses(read, writes, counts):
 
     :param counts: a function of a Write that says whether it may supersede
     """
-    before = [each for each in writes if each.precedes(read) and counts(each)]
+    before = [each for each in writes if each.precedes(read)
+              and not each.may_fail and counts(each)]
     return all(any(write.precedes(each) for each in before)
                for write in writes if write.invoked <= read.answered
                and read.fits(write.value))

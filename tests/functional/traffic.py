@@ -69,8 +69,10 @@ class Request:
 
     def of_metadata(self):
         """:returns: the Operation on the register of metadata, or None"""
+        if self.verb == 'POST' and self.status == 404:
+            # A role that had the object may have taken it, until the answer.
+            return replace(self._operation(True, self.color), may_fail=True)
         if self.verb in ('PUT', 'POST'):
-            # A POST that got a 404 may have been taken where the object was.
             return self._write(self.color)
         return self.status == 200 and self.verb != 'DELETE' and \
             self._operation(False, self.color)

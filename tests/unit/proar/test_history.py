@@ -17,8 +17,8 @@ from tests.functional.history import (
 ABSENT, PRESENT = Value.ABSENT, Value.PRESENT
 
 
-def write(value, invoked, answered=UNKNOWN):
-    return Operation(True, value, invoked, answered)
+def write(value, invoked, answered=UNKNOWN, may_fail=False):
+    return Operation(True, value, invoked, answered, may_fail=may_fail)
 
 
 def read(value, invoked, answered):
@@ -37,12 +37,14 @@ def by_definition(operations):
             elif not each.fits(state):
                 return False
         return True
-    known = [each for each in operations if each.answered != UNKNOWN]
-    unknown = [each for each in operations if each.answered == UNKNOWN]
+    certain, uncertain = [], []
+    for each in operations:
+        (uncertain if each.may_fail or each.answered == UNKNOWN
+            else certain).append(each)
     return any(explains(order)
-               for taken in range(1 << len(unknown))
-               for order in permutations(known + [
-                   each for number, each in enumerate(unknown)
+               for taken in range(1 << len(uncertain))
+               for order in permutations(certain + [
+                   each for number, each in enumerate(uncertain)
                    if taken >> number & 1]))
 
 
@@ -83,7 +85,14 @@ class TestLinearizable(HistoryCase):
                  read('a', 20, 21)),
                 ('or at any later time', write('a', 0, 1), write('b', 2),
                  read('a', 10, 11), write('c', 12, 13), read('c', 14, 15),
-                 read('b', 16, 17))):
+                 read('b', 16, 17)),
+                ('one that fails', write('a', 0, 1),
+                 write('b', 2, 3, True), read('a', 4, 5)),
+                ('or does not', write('a', 0, 1), write('b', 2, 3, True),
+                 read('b', 4, 5)),
+                ('or is seen until its answer', write('a', 0, 1),
+                 write('b', 2, 6, True), read('b', 3, 4),
+                 write('c', 4.5, 5), read('c', 7, 8))):
             with self.subTest(what):
                 self.assertHolds(*operations)
 
@@ -111,7 +120,12 @@ class TestLinearizable(HistoryCase):
                  read('b', 9, 10), write('b', 2), read('b', 4, 5),
                  write('c', 5.5, 6), read('c', 7, 8)),
                 ('or before it was invoked', read('b', 2, 3),
-                 write('a', 0, 1), write('b', 4))):
+                 write('a', 0, 1), write('b', 4)),
+                ('one that fails after its answer', read('b', 6, 7),
+                 write('a', 0, 1), write('b', 2, 3, True), read('a', 4, 5)),
+                ('or that has failed and is seen again', read('b', 6, 7),
+                 write('a', 0, 1), write('b', 2, 4.5, True),
+                 read('b', 3, 4), write('c', 3, 4), read('c', 5, 5.5))):
             with self.subTest(what):
                 self.assertBreaks(bad, *operations)
 
@@ -149,7 +163,8 @@ class TestAgainstTheDefinition(unittest.TestCase):
                 if chance.random() < 0.5:
                     operations.append(write(
                         chance.choice((number, ABSENT)), invoked,
-                        chance.choice((answered, answered, UNKNOWN))))
+                        chance.choice((answered, answered, UNKNOWN)),
+                        chance.random() < 0.3))
                 else:
                     operations.append(read(chance.choice(
                         (ABSENT, PRESENT, 0, 1, 2)), invoked, answered))
@@ -209,6 +224,10 @@ class TestOutages(unittest.TestCase):
         self.assertEqual((0, 0), self.judged(
             write('a', 0, 1), write('b', 12), read('a', 14, 15),
             read('a', 30, 31)))
+
+    def test_nor_does_one_that_may_have_failed(self):
+        self.assertEqual((0, 0), self.judged(
+            write('a', 0, 1), write('b', 12, 13, True), read('a', 14, 15)))
 
 
 class TestMessages(unittest.TestCase):
