@@ -102,21 +102,20 @@ class ContainerContext:
         """Enable or suspend versions, or change the container's metadata."""
         strategy = self.versioned.mode and self.versioned.strategy
         if CLIENTS in req.headers:
-            self._refuse_others(req)
             wanted = config_true_value(req.headers[CLIENTS])
             req.headers[CLIENTS] = 'true' if wanted else 'false'
             if wanted:
                 # Swift makes accounts with their first container.
                 authorize(req, None)
-                strategy = self._enabled_strategy(
-                    req, self._make_hidden(req))
-            if wanted:
+                strategy = self._enabled_strategy(req, self.make_hidden(req))
                 req.headers.update(mode_headers(self._mode.value,
                                                 self.versioned.hidden))
+            else:
+                self._refuse_others(req)
             if self.recorded:
                 req.headers.update(enabled_headers(wanted))
         self._store_lifecycle(req, strategy)
-        is_recorded = strategy and strategy.peers and self.recorded
+        is_recorded = strategy and self.recorded
         life = self._next_life(req, strategy) \
             if is_recorded and _has_metadata(req) else None
         resp = self.versioned.change(req)
@@ -209,9 +208,13 @@ class ContainerContext:
                 'Cannot enable object versioning on a container configured '
                 'as source of container syncing.', request=req)
 
-    def _make_hidden(self, req):
+    def make_hidden(self, req):
         """Make the hidden container; return the index of its storage policy.
+
+        :param req: a PUT or POST of the user's container
+        :raises HTTPException: if that may not have versions
         """
+        self._refuse_others(req)
         if not self.versioned.mode and not self.options.allow_versioning:
             raise HTTPPreconditionFailed(
                 'Object versioning is disabled', request=req)

@@ -5,7 +5,7 @@
 
 from swift.common.http import HTTP_CONFLICT, is_success
 from swift.common.storage_policy import POLICIES
-from swift.common.swob import HTTPConflict, Request
+from swift.common.swob import HTTPConflict, HTTPException, Request
 from swift.common.utils import drain_and_close
 
 from swift_lightsync.versioning.core.life import as_of
@@ -122,59 +122,49 @@ class SiteRequests:
     def __init__(self, filter):
         self.filter = filter
 
-    def open(self, env, account, container, create=None, stamp=None):
+    def open(self, env, account, container, policy=None):
         """Return a container.
 
-        :param create: the name of a storage policy, to make it with that if
-            it is missing, and to enable versions; empty: with the default
-            one; None: not to make it
-        :param stamp: as of when it is made
+        :param policy: the name of a storage policy, to make the hidden
+            container with that if it is missing; empty: with the default one;
+            None: not to make it
         :returns: a ``SiteContainer``, or None if there is no hidden container
-        :raises HTTPException: if versions cannot be enabled
+        :raises HTTPException: if it may not have versions
         """
         versioned = self._versioned(env, account, container)
-        if not versioned.mode and create is not None:
-            self._create(env, versioned, create, stamp)
-            versioned = self._versioned(env, account, container)
-            if not versioned.mode:
-                raise HTTPConflict(
-                    'The container %s has just been made, try again' %
-                    container)
-        strategy = versioned.strategy if versioned.mode else \
-            versioned.strategy_of_hidden(env, self.filter.options.mode)
-        return strategy and SiteContainer(self.filter, env, versioned,
-                                          strategy)
+        if versioned.mode:
+            return self._opened(env, versioned, versioned.strategy)
+        mode = self.filter.options.mode
+        strategy = versioned.strategy_of_hidden(env, mode)
+        if strategy is None and policy is not None:
+            self._context(versioned).make_hidden(internal(
+                env, 'PUT', versioned.path,
+                _policy_header(policy, container)))
+            strategy = versioned.make_strategy(mode)
+        return strategy and self._opened(env, versioned, strategy)
 
-    def _versioned(self, env, account, container):
-        req = internal(env, 'HEAD', path_of(account, container))
-        return self.filter.versioned(req.environ, account, container)
+    def enable(self, env, account, container, stamp):
+        """Make a container whose hidden one is there, or give it versions.
+        They are enabled as of the first of all stamps after its deletion, if
+        it was deleted without a record: its life record says better.
 
-    def _create(self, env, versioned, policy, stamp):
-        """Make the container, or give it versions. They are enabled as of the
-        first of all stamps after its deletion, if it was deleted without a
-        record: any life record says better.
-
+        :param stamp: of the life record that says so
+        :returns: a ``SiteContainer``
         :raises HTTPException: if that is refused
         """
-        method, headers = 'POST', {CLIENTS: 'true'}
-        if not is_success(versioned.info['status']):
-            method = 'PUT'
-            # What is left of a deleted one has the policy of that.
-            if policy and not is_success(
-                    versioned.hidden_info(env)['status']):
-                if POLICIES.get_by_name(policy) is None:
-                    raise HTTPConflict(
-                        'The storage policy %s of the container %s is not '
-                        'known here' % (policy, versioned.name))
-                headers['X-Storage-Policy'] = policy
+        versioned = self._versioned(env, account, container)
+        method = 'POST' if is_success(versioned.info['status']) else 'PUT'
         for when in as_of(stamp), {}:
-            req = internal(env, method, versioned.path, {**headers, **when})
-            resp = ContainerContext(versioned, self.filter.options,
-                                    self.filter.logger, False).respond(req)
+            req = internal(env, method, versioned.path,
+                           {CLIENTS: 'true', **when})
+            resp = self._context(versioned).respond(req)
             drain_and_close(resp)
             if resp.status_int != HTTP_CONFLICT:
                 break
-            # Its deletion, which is newer, has no record.
+            # Its deletion, which is newer, has a record, or never had one.
+            life = versioned.make_strategy(self.filter.options.mode).life()
+            if life and life.stamp > stamp:
+                break
         if is_success(resp.status_int):
             first = after_deletion(versioned.head(req, versioned.path) or {})
             resp = send_internal(self.filter.app, req, 'POST',
@@ -182,4 +172,32 @@ class SiteRequests:
                                      **enabled_headers(True),
                                      **as_of(first)})
         if not is_success(resp.status_int):
-            raise resp
+            raise HTTPException(
+                'The container %s is not made' % container,
+                status=resp.status)
+        return self.open(env, account, container)
+
+    def _versioned(self, env, account, container):
+        req = internal(env, 'HEAD', path_of(account, container))
+        return self.filter.versioned(req.environ, account, container)
+
+    def _opened(self, env, versioned, strategy):
+        return SiteContainer(self.filter, env, versioned, strategy)
+
+    def _context(self, versioned):
+        return ContainerContext(versioned, self.filter.options,
+                                self.filter.logger, False)
+
+
+def _policy_header(policy, container):
+    """Return the header of a storage policy, by which a container is made.
+
+    :raises HTTPConflict: if this site does not know it
+    """
+    if not policy:
+        return {}
+    if POLICIES.get_by_name(policy) is None:
+        raise HTTPConflict(
+            'The storage policy %s of the container %s is not known here' %
+            (policy, container))
+    return {'X-Storage-Policy': policy}

@@ -46,8 +46,8 @@ class Refusal(Exception):
 
 
 def apply_life(helper, env, account, container, life, policy):
-    """Follow the life record of another site, if it is newer than ours. All of
-    it may be repeated.
+    """Follow the life record of another site, if it is newer than ours: take
+    it, and have Swift do what it says.
 
     :param helper: ``SiteRequests``
     :param env: of the other site's request
@@ -59,11 +59,9 @@ def apply_life(helper, env, account, container, life, policy):
     :raises RowsUnavailable: if too few container servers answer
     """
     path = env, account, container
-    found = helper.open(*path)
-    if found is None and not life.exists:
-        # Of what never was here, or is gone, nothing has to go.
-        return
-    mine = found and found.strategy.life()
+    # Its deletion is recorded, too: versions may come that it knew of.
+    found = helper.open(*path, policy)
+    mine = found.strategy.life()
     if mine and mine.stamp >= life.stamp:
         return
     if not life.exists and not found.strategy.is_empty():
@@ -73,14 +71,14 @@ def apply_life(helper, env, account, container, life, policy):
         # Who deletes or revives it may not know what it has become here.
         life = _next(found.strategy, life, mine)
     if not life.exists:
-        if found.exists and not _deleted(found, life):
-            life = replace(_next(found.strategy, life), exists=True)
-    else:
-        if found is None or not found.exists:
-            found = helper.open(*path, create=policy, stamp=life.stamp)
-        _change(found, 'POST', life, life_headers(life, found.headers()))
-    # Last: what came to its middle only is repeated.
+        _delete(found, life)
+        return
+    # First: nobody finds the container without a record, and takes it for one
+    # of before. What comes to its middle only `.life` ends.
     found.strategy.set_life(life)
+    if not found.exists:
+        found = helper.enable(*path, life.stamp)
+    _change(found, 'POST', life, life_headers(life, found.headers()))
 
 
 def _next(strategy, life, other=None):
@@ -93,19 +91,26 @@ def _next(strategy, life, other=None):
                       other)
 
 
-def _deleted(container, life):
-    """Delete a container as of its record; return False if it was made again
-    since.
+def _delete(container, life):
+    """Record the deletion of a container, and delete it as of its record; if
+    it was made again since, record that instead.
     """
-    # A deletion that is refused clears the metadata all the same.
-    is_newer = put_at(container.headers()) > life.stamp
-    if not is_newer and _change(container, 'DELETE', life) != HTTP_CONFLICT:
-        return True
-    if int(container.headers().get('X-Container-Object-Count', 0)):
+    if not container.exists:
+        container.strategy.set_life(life)
+        return
+    found = container.headers()
+    if int(found.get('X-Container-Object-Count', 0)):
         # These become versions, which its deleter did not know of.
         raise Refusal(HTTP_CONFLICT, 'the container has objects that are '
-                          'older than its versioning')
-    return False
+                      'older than its versioning')
+    # A deletion that is refused clears the metadata all the same.
+    if put_at(found) <= life.stamp:
+        # First: who is refused to make the container finds out why.
+        container.strategy.set_life(life)
+        if _change(container, 'DELETE', life) != HTTP_CONFLICT:
+            return
+    container.strategy.set_life(
+        replace(_next(container.strategy, life), exists=True))
 
 
 def _change(container, method, life, headers=()):

@@ -35,10 +35,12 @@ from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.data.container_headers import (
+    MODE,
     after_deletion,
     described,
     enabled_headers,
     mode_headers,
+    sysmeta,
 )
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.rows import replicas
@@ -116,8 +118,8 @@ class SiteContainer:
     @property
     def exists(self):
         """What its proxy knows, which may have been so some time ago."""
-        return self.site.has(self.container) if self._exists is None \
-            else self._exists
+        return self.site.has_versions(self.container) \
+            if self._exists is None else self._exists
 
     def headers(self):
         return self.change('HEAD').headers
@@ -209,17 +211,22 @@ class Site:
             return self.receiver(req)(env, start_response)
         return HTTPNotFound(request=req)(env, start_response)
 
-    def open(self, env, account, container, create=None, stamp=None):
+    def open(self, env, account, container, policy=None):
+        hidden = hidden_container(container)
         cache = env.setdefault('swift.infocache', {})
         key = get_cache_key(account, container)
-        if create is not None and not self.has(container):
-            self.make_container(container, as_of(stamp), None)
-            cache.pop(key, None)
         if key not in cache:
-            cache[key] = {'exists': self.has(container)}
+            cache[key] = {'exists': self.has_versions(container)}
         exists = cache[key]['exists']
+        if policy is not None and not (exists or self.has(hidden)):
+            self._ask_all('PUT', hidden, mode_headers(self.mode, hidden))
         return SiteContainer(self, container, exists) \
-            if exists or self.has(hidden_container(container)) else None
+            if exists or self.has(hidden) else None
+
+    def enable(self, env, account, container, stamp):
+        self.make_container(container, as_of(stamp), None)
+        env['swift.infocache'].pop(get_cache_key(account, container), None)
+        return self.open(env, account, container)
 
     def put_data(self, key, entry, body, headers):
         if 'data' in self.broken:
@@ -323,6 +330,10 @@ class Site:
 
     def has(self, container):
         return self._ask(self.devices[0], 'HEAD', container).status_int == 204
+
+    def has_versions(self, container):
+        return sysmeta(MODE) in self._ask(
+            self.devices[0], 'HEAD', container).headers
 
     # A client's requests to its container, as the filter does them
 

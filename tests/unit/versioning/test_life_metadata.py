@@ -125,12 +125,14 @@ class TestMetadata(SitesTestCase):
         self.assertEqual(1, len({
             site.strategy.life() for site in self.sites}))
 
-    def test_a_version_enables_versions_where_the_name_was_deleted_before(
+    def test_a_record_enables_versions_where_the_name_was_deleted_before(
             self):
-        """Sites that had no peers then have no records."""
+        """A site that had no peers then has no record of that."""
         name = 'older'
         for site in self.rome, self.paris:
             site.make_container(name)
+        strategy = self.paris.strategy_of(name)
+        strategy.set_life(next_life(strategy, True))
         for each in name, hidden_container(name):
             self.rome._ask_all('DELETE', each)
         self.paris.put('o', b'1', name)
