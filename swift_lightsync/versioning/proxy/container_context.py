@@ -59,15 +59,12 @@ class ContainerContext:
     :param versioned: the ``VersionedContainer``
     :param options: ``FilterOptions``
     :param logger: of the filter
-    :param recorded: whether the life record follows; not where it is another
-        site's that is being followed, which says whether versions are enabled
     """
 
-    def __init__(self, versioned, options, logger, recorded=True):
+    def __init__(self, versioned, options, logger):
         self.versioned = versioned
         self.options = options
         self.logger = logger
-        self.recorded = recorded
         # Whether there is a new hidden container that nothing belongs to yet.
         self._made = False
 
@@ -112,18 +109,16 @@ class ContainerContext:
                                                 self.versioned.hidden))
             else:
                 self._refuse_others(req)
-            if self.recorded:
-                req.headers.update(enabled_headers(wanted))
+            req.headers.update(enabled_headers(wanted))
         self._store_lifecycle(req, strategy)
-        is_recorded = strategy and self.recorded
         life = self._next_life(req, strategy) \
-            if is_recorded and _has_metadata(req) else None
+            if strategy and _has_metadata(req) else None
         resp = self.versioned.change(req)
         if resp.status_int == 409 and not strategy:
             resp = self._put_again(req) or resp
         if is_success(resp.status_int):
             self._made = False
-            if is_recorded and (life or resp.status_int == 201):
+            if strategy and (life or resp.status_int == 201):
                 strategy.set_life(self._described(
                     req, life or next_life(strategy, True),
                     resp.status_int == 201))

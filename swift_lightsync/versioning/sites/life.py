@@ -5,6 +5,7 @@ a site does with another one's life record, and what a propagator sees to.
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from swift.common.concurrency import Timeout
 from swift.common.direct_client import (
@@ -12,7 +13,7 @@ from swift.common.direct_client import (
     direct_head_container,
 )
 from swift.common.exceptions import ClientException
-from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
+from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND, is_success
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
@@ -21,7 +22,6 @@ from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.data.container_headers import (
     MODE,
     is_as,
-    life_headers,
     put_at,
     sysmeta,
 )
@@ -58,9 +58,8 @@ def apply_life(helper, env, account, container, life, policy):
     :raises HTTPException: if Swift refuses to make the container
     :raises RowsUnavailable: if too few container servers answer
     """
-    path = env, account, container
     # Its deletion is recorded, too: versions may come that it knew of.
-    found = helper.open(*path, policy)
+    found = helper.open(env, account, container, policy)
     mine = found.strategy.life()
     if mine and mine.stamp >= life.stamp:
         return
@@ -70,15 +69,13 @@ def apply_life(helper, env, account, container, life, policy):
     if life.is_older_than(mine):
         # Who deletes or revives it may not know what it has become here.
         life = _next(found.strategy, life, mine)
-    if not life.exists:
+    if life.exists:
+        # First: nobody finds the container without a record. What comes to
+        # its middle only `.life` ends.
+        found.strategy.set_life(life)
+        _make(found.make, found.strategy, life, found.headers())
+    else:
         _delete(found, life)
-        return
-    # First: nobody finds the container without a record, and takes it for one
-    # of before. What comes to its middle only `.life` ends.
-    found.strategy.set_life(life)
-    if not found.exists:
-        found = helper.enable(*path, life.stamp)
-    _change(found, 'POST', life, life_headers(life, found.headers()))
 
 
 def _next(strategy, life, other=None):
@@ -91,12 +88,29 @@ def _next(strategy, life, other=None):
                       other)
 
 
+def _make(make, strategy, life, before):
+    """Have Swift make a container what its record says.
+
+    :param make: does it, and returns a status
+    :param before: the headers that it has; none: it is not there
+    """
+    status = make(life, before)
+    if status == HTTP_CONFLICT and strategy.life() == life:
+        # Its deletion, which is newer, has no record.
+        life = life.after(strategy.tick(), strategy.site)
+        strategy.set_life(life)
+        status = make(life, before)
+    if not is_success(status) and strategy.life() == life:
+        raise Refusal(503, 'PUT of the container: %d' % status)
+
+
 def _delete(container, life):
     """Record the deletion of a container, and delete it as of its record; if
     it was made again since, record that instead.
     """
+    strategy = container.strategy
     if not container.exists:
-        container.strategy.set_life(life)
+        strategy.set_life(life)
         return
     found = container.headers()
     if int(found.get('X-Container-Object-Count', 0)):
@@ -106,21 +120,13 @@ def _delete(container, life):
     # A deletion that is refused clears the metadata all the same.
     if put_at(found) <= life.stamp:
         # First: who is refused to make the container finds out why.
-        container.strategy.set_life(life)
-        if _change(container, 'DELETE', life) != HTTP_CONFLICT:
+        strategy.set_life(life)
+        status = container.delete(life)
+        if is_success(status) or status == HTTP_NOT_FOUND:
             return
-    container.strategy.set_life(
-        replace(_next(container.strategy, life), exists=True))
-
-
-def _change(container, method, life, headers=()):
-    """Change or delete a container as of a record; return the status."""
-    status = container.change(
-        method, {**dict(headers), **life.as_of}).status_int
-    fine = (HTTP_CONFLICT, HTTP_NOT_FOUND) if method == 'DELETE' else ()
-    if not 200 <= status < 300 and status not in fine:
-        raise Refusal(503, '%s of the container: %d' % (method, status))
-    return status
+        if status != HTTP_CONFLICT:
+            raise Refusal(503, 'DELETE of the container: %d' % status)
+    strategy.set_life(replace(_next(strategy, life), exists=True))
 
 
 class LifeTask(Upkeep):
@@ -155,8 +161,8 @@ class LifeTask(Upkeep):
         try:
             return (self._is_there if life.exists else self._is_gone)(
                 database, life)
-        except (RowsUnavailable, DataMissing, ClientException, OSError,
-                Timeout) as err:
+        except (RowsUnavailable, DataMissing, Refusal, ClientException,
+                OSError, Timeout) as err:
             self._logger.warning('%s: its container is not as its record '
                                  'says: %s', database, err)
             return False
@@ -172,9 +178,10 @@ class LifeTask(Upkeep):
             self._make(database, life, found)
         return True
 
-    def _make(self, database, life, before=()):
-        self._node.source.make_container(database, database.mode or _MODE,
-                                         life, before)
+    def _make(self, database, life, before):
+        _make(partial(self._node.source.make_container, database,
+                      database.mode or _MODE),
+              self._node.strategy(database), life, before)
 
     def _is_gone(self, database, life):
         with database.table() as table:
@@ -200,7 +207,7 @@ class LifeTask(Upkeep):
             # First: a container is never there against its record.
             life = replace(_next(strategy, life), exists=True)
             strategy.set_life(life)
-            self._make(database, life)
+            self._make(database, life, self._headers(database))
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True

@@ -74,10 +74,6 @@ class Infos:
                 self._known.popitem(last=False)
         return found
 
-    def enable(self, env, account, container, stamp):
-        """Enable versions of a container, see ``SiteRequests``."""
-        return self._helper.enable(env, account, container, stamp)
-
     def forget(self, env, account, container):
         """Ask again the next time."""
         key = get_cache_key(account, container)

@@ -16,6 +16,7 @@ from unittest import mock
 from urllib.parse import quote
 
 from swift.common.ring import Ring, RingData
+from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
     HTTPConflict,
     HTTPNotFound,
@@ -31,14 +32,13 @@ from swift.proxy.controllers.base import get_cache_key
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.data.container_headers import (
     MODE,
-    after_deletion,
     described,
     enabled_headers,
+    made_headers,
     mode_headers,
     sysmeta,
 )
@@ -122,7 +122,16 @@ class SiteContainer:
             if self._exists is None else self._exists
 
     def headers(self):
-        return self.change('HEAD').headers
+        found = self.change('HEAD')
+        return found.headers if found.is_success else {}
+
+    def make(self, life, before):
+        return self.change('PUT', made_headers(
+            life, self.site.mode, hidden_container(self.container),
+            POLICIES[0], before)).status_int
+
+    def delete(self, life):
+        return self.change('DELETE', life.as_of).status_int
 
     def change(self, method, headers=()):
         return Request.blank(
@@ -223,11 +232,6 @@ class Site:
         return SiteContainer(self, container, exists) \
             if exists or self.has(hidden) else None
 
-    def enable(self, env, account, container, stamp):
-        self.make_container(container, as_of(stamp), None)
-        env['swift.infocache'].pop(get_cache_key(account, container), None)
-        return self.open(env, account, container)
-
     def put_data(self, key, entry, body, headers):
         if 'data' in self.broken:
             return HTTPServerError()
@@ -317,16 +321,13 @@ class Site:
     def make_container(self, container=CONTAINER, made=(), enabled=()):
         """
         :param made: the header that says when, as ``enabled``; now by default
-        :param enabled: None: as of the first stamp that counts
         """
         hidden = hidden_container(container)
         mode = mode_headers(self.mode, hidden)
         self._ask_all('PUT', hidden, mode)
         self._ask_all('PUT', container, {**mode, **dict(made)})
         self._ask_all('POST', container, {
-            **enabled_headers(True), **dict(as_of(after_deletion(
-                SiteContainer(self, container).headers()))
-                if enabled is None else enabled)})
+            **enabled_headers(True), **dict(enabled)})
 
     def has(self, container):
         return self._ask(self.devices[0], 'HEAD', container).status_int == 204

@@ -8,7 +8,11 @@ from unittest import mock
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container_headers import ENABLED, sysmeta
-from tests.unit.versioning.sites_world import CONTAINER, SitesTestCase
+from tests.unit.versioning.sites_world import (
+    CONTAINER,
+    SiteContainer,
+    SitesTestCase,
+)
 
 READ = 'X-Container-Read'
 SUSPENDED = {sysmeta(ENABLED).replace('-', '_'): 'False'}
@@ -110,14 +114,15 @@ class TestJoining(SitesTestCase):
         """A look at all containers finds one that is not as it will be."""
         self.past()
         self.join()
-        enable = self.oslo.enable
+        make = SiteContainer.make
         looks = []
 
-        def enabled(*args):
-            found = enable(*args)
-            looks.append(self.oslo.propagator().lifecycle.run_pass())
-            return found
-        with mock.patch.object(self.oslo, 'enable', enabled):
+        def made(container, *args):
+            looks.append(container.site.propagator().lifecycle.run_pass())
+            status = make(container, *args)
+            container.site.propagator().lifecycle.run_pass()
+            return status
+        with mock.patch.object(SiteContainer, 'make', made):
             self.settle()
         self.assertTrue(looks)
         self.assertEqual({'rome'}, {site.strategy.life().site

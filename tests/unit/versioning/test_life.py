@@ -331,6 +331,23 @@ class TestLife(SitesTestCase):
             False, self.rome.strategy.tick(), 'paris'), '')
         self.assertTrue(self.rome.has(CONTAINER))
 
+    def test_a_deletion_that_comes_in_between_counts(self):
+        """It is recorded before the container is deleted."""
+        self.rome.create()
+        life = self.rome.strategy.life()
+        deleted = next_life(self.rome.strategy, False)
+        make = SiteContainer.make
+
+        def made(container, *args):
+            apply_life(self.paris, {}, ACCOUNT, CONTAINER, deleted, '')
+            return make(container, *args)
+        self.paris.make_container(made=as_of(Stamp(1)),
+                                  enabled=as_of(Stamp(1)))
+        with mock.patch.object(SiteContainer, 'make', made):
+            apply_life(self.paris, {}, ACCOUNT, CONTAINER, life, '')
+        self.assertFalse(self.paris.has(CONTAINER))
+        self.assertEqual(deleted, self.paris.strategy.life())
+
     def test_versions_and_purges_make_no_container(self):
         """They come before its record, which says what it is."""
         self.rome.create()

@@ -9,7 +9,7 @@ from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import HTTPException, Request
 
 from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.core.life import ENABLED, Life
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Version
@@ -34,8 +34,9 @@ class TestSiteRequests(SwiftTestCase):
 
     def open(self, policy=''):
         """Return the container, with versions."""
-        self.sites.open(*self.place, policy)
-        return self.sites.enable(*self.place, Stamp(1))
+        found = self.sites.open(*self.place, policy)
+        found.make(Life(True, Stamp(1), 'south'), found.headers())
+        return self.sites.open(*self.place)
 
     def put(self, container, body=b'data'):
         return container.put_data(self.entry, io.BytesIO(body), {
@@ -64,18 +65,6 @@ class TestSiteRequests(SwiftTestCase):
                       self.ask.proxy.containers)
         self.assertEqual('True', self.ask('HEAD', 'c').headers[
             'X-Versions-Enabled'])
-
-    def test_one_that_was_deleted_with_a_newer_record_is_not_made(self):
-        self.open()
-        self.ask('DELETE', 'c')
-        strategy = self.sites.open(*self.place, '').strategy
-        deleted = Life(False, strategy.tick(), 'south')
-        strategy.set_life(deleted)
-        older = Stamp(deleted.stamp.ticks - 10 ** 9)
-        with self.assertRaises(HTTPException) as caught:
-            self.sites.enable(*self.place, older)
-        self.assertEqual(409, caught.exception.status_int)
-        self.assertEqual(404, self.ask('HEAD', 'c').status_int)
 
     def test_it_has_the_storage_policy_that_it_has_elsewhere(self):
         # 'two' has another index here, perhaps.
@@ -158,7 +147,12 @@ class TestSiteRequests(SwiftTestCase):
         self.assertFalse(container.delete_data(*gone))
 
     def test_a_container_is_changed_as_another_site_says(self):
-        container = self.open()
-        resp = container.change('POST', {'X-Container-Read': '.r:*'})
-        self.assertEqual(204, resp.status_int)
+        container, life = self.open(), Life(True, Stamp(2), 'south')
+        self.assertEqual(202, container.make(life.describing((
+            ('x-container-read', '.r:*'), (ENABLED, 'false'))),
+            container.headers()))
         self.assertEqual('.r:*', container.headers()['X-Container-Read'])
+        self.assertEqual('False', self.ask('HEAD', 'c').headers[
+            'X-Versions-Enabled'])
+        self.assertEqual(204, container.delete(life))
+        self.assertEqual({}, container.headers())
