@@ -11,7 +11,7 @@ def wait_for(condition, what, deadline, sleep=time.sleep, pause=0.005):
     """Poll until a condition holds.
 
     :param condition: a function without arguments
-    :param what: it means, for the error
+    :param what: it means, for the error; a function is asked in the end
     :param deadline: seconds after which it has failed
     :param sleep: a function of seconds; a green one lets greenthreads work
     :param pause: seconds between two looks
@@ -23,7 +23,8 @@ def wait_for(condition, what, deadline, sleep=time.sleep, pause=0.005):
         if found:
             return found
         if time.monotonic() > end:
-            raise AssertionError('not in %d s: %s' % (deadline, what))
+            raise AssertionError('not in %d s: %s' % (
+                deadline, what() if callable(what) else what))
         sleep(pause)
 
 

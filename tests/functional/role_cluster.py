@@ -87,16 +87,18 @@ class RoleCluster:
             server.recv(16)
         traffic.token = self._client.get_auth()[1]
 
-    def has_one_ring(self):
-        """Whether the devices have the ring that is there, and know it."""
+    def without_ring(self):
+        """Return what the devices say that do not have the ring that is there,
+        or do not know that all have.
+        """
         version = self.objects.ring.version
-        roles = [role for node in self.cluster.spec.node_numbers()
-                 for role in decode(ask(
-                     (self.cluster.node_ip(node), self.cluster.spec.port(
-                         OBJECT_SERVER, node)), 'GET', PATH).body).roles
-                 if role.policy == FAST.index]
-        return roles and all(role.ring == version and not role.others
-                             and not role.silent for role in roles)
+        said = [role for node in self.cluster.spec.node_numbers()
+                for role in decode(ask(
+                    (self.cluster.node_ip(node), self.cluster.spec.port(
+                        OBJECT_SERVER, node)), 'GET', PATH).body).roles
+                if role.policy == FAST.index]
+        return [role for role in said if role.ring != version or role.others
+                or role.silent] if said else ['nobody says anything']
 
     def roles(self, traffic, name):
         """:returns: the names of an object's devices, by their roles"""

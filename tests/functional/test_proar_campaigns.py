@@ -85,7 +85,9 @@ class TestCampaigns(HistoryCase):
                    if each['device'] == 'n4d1']
         self.cluster.objects.change_ring(
             ('set_weight', '/n4d1', '0' if device['weight'] else '100'))
-        wait_for(self.cluster.has_one_ring, 'the ring is everywhere')
+        wait_for(lambda: not self.cluster.without_ring(),
+                 lambda: 'the ring is everywhere, but for %s' %
+                 self.cluster.without_ring())
 
     def has_replicated(self):
         play_round(self.cluster.cluster)

@@ -113,9 +113,11 @@ class TestJoining(SitesCase):
                  'the container is there', DEADLINE)
         self.assert_served(self.wait_until_same(OBJECTS))
         for container in self.container, 'empty', 'deleted':
-            wait_for(lambda: len({
-                str(self.metadata(name, container)) for name in every}) == 1,
-                '%s is the same at all four' % container, DEADLINE)
+            def said():
+                return ['%s: %s' % (container, self.metadata(name, container))
+                        for name in every]
+            wait_for(lambda: len(set(said())) == 1,
+                     lambda: 'the same at all four: %s' % said(), DEADLINE)
         self.assertEqual(404, self.metadata(NEW, 'deleted'))
         self.assertEqual('False', self.metadata(NEW, 'empty')[
             'x-versions-enabled'])

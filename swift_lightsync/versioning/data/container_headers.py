@@ -44,6 +44,20 @@ def life_headers(life, before=()):
     return {**headers, **enabled_headers(enabled)}
 
 
+def made_headers(life, mode, hidden, policy, before):
+    """Return the headers of a PUT that makes a container what its life record
+    says, as of then, whether it is there or not.
+
+    :param mode: a text
+    :param hidden: the name of its hidden container
+    :param policy: the StoragePolicy of that
+    :param before: the headers that it has; none: it is not there
+    """
+    return {**({} if before else {'X-Storage-Policy': policy.name}),
+            **mode_headers(mode, hidden), **enabled_headers(True),
+            **life_headers(life, before), **life.as_of}
+
+
 def is_as(life, headers):
     """Check whether a container has versions and is what its record says.
 
@@ -80,12 +94,3 @@ def put_at(headers):
     """
     return Stamp.parse(Timestamp(headers.get(
         'X-Backend-Put-Timestamp', 0)).internal)
-
-
-def after_deletion(headers):
-    """Return the first ``Stamp`` after a container's last deletion.
-
-    :param headers: of its HEAD
-    """
-    deleted = Timestamp(headers.get('X-Backend-Delete-Timestamp', 0))
-    return Stamp(Stamp.parse(deleted.internal).ticks + 1)

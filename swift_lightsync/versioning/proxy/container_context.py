@@ -59,15 +59,12 @@ class ContainerContext:
     :param versioned: the ``VersionedContainer``
     :param options: ``FilterOptions``
     :param logger: of the filter
-    :param recorded: whether the life record follows; not where it is another
-        site's that is being followed, which says whether versions are enabled
     """
 
-    def __init__(self, versioned, options, logger, recorded=True):
+    def __init__(self, versioned, options, logger):
         self.versioned = versioned
         self.options = options
         self.logger = logger
-        self.recorded = recorded
         # Whether there is a new hidden container that nothing belongs to yet.
         self._made = False
 
@@ -102,29 +99,26 @@ class ContainerContext:
         """Enable or suspend versions, or change the container's metadata."""
         strategy = self.versioned.mode and self.versioned.strategy
         if CLIENTS in req.headers:
-            self._refuse_others(req)
             wanted = config_true_value(req.headers[CLIENTS])
             req.headers[CLIENTS] = 'true' if wanted else 'false'
             if wanted:
                 # Swift makes accounts with their first container.
                 authorize(req, None)
-                strategy = self._enabled_strategy(
-                    req, self._make_hidden(req))
-            if wanted:
+                strategy = self._enabled_strategy(req, self.make_hidden(req))
                 req.headers.update(mode_headers(self._mode.value,
                                                 self.versioned.hidden))
-            if self.recorded:
-                req.headers.update(enabled_headers(wanted))
+            else:
+                self._refuse_others(req)
+            req.headers.update(enabled_headers(wanted))
         self._store_lifecycle(req, strategy)
-        is_recorded = strategy and strategy.peers and self.recorded
         life = self._next_life(req, strategy) \
-            if is_recorded and _has_metadata(req) else None
+            if strategy and _has_metadata(req) else None
         resp = self.versioned.change(req)
         if resp.status_int == 409 and not strategy:
             resp = self._put_again(req) or resp
         if is_success(resp.status_int):
             self._made = False
-            if is_recorded and (life or resp.status_int == 201):
+            if strategy and (life or resp.status_int == 201):
                 strategy.set_life(self._described(
                     req, life or next_life(strategy, True),
                     resp.status_int == 201))
@@ -209,9 +203,13 @@ class ContainerContext:
                 'Cannot enable object versioning on a container configured '
                 'as source of container syncing.', request=req)
 
-    def _make_hidden(self, req):
+    def make_hidden(self, req):
         """Make the hidden container; return the index of its storage policy.
+
+        :param req: a PUT or POST of the user's container
+        :raises HTTPException: if that may not have versions
         """
+        self._refuse_others(req)
         if not self.versioned.mode and not self.options.allow_versioning:
             raise HTTPPreconditionFailed(
                 'Object versioning is disabled', request=req)

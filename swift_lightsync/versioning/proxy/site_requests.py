@@ -3,26 +3,17 @@
 (VERSIONING.md §5): for strategies, and for data in the hidden container.
 """
 
-from swift.common.http import HTTP_CONFLICT, is_success
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
 
-from swift_lightsync.versioning.core.life import as_of
-from swift_lightsync.versioning.data.container import (
-    internal,
-    path_of,
-    send_internal,
-)
+from swift_lightsync.versioning.data.container import internal, path_of
 from swift_lightsync.versioning.data.container_headers import (
-    after_deletion,
-    enabled_headers,
+    MODE,
+    made_headers,
 )
 from swift_lightsync.versioning.data.object_data import delete_data
-from swift_lightsync.versioning.proxy.container_context import (
-    CLIENTS,
-    ContainerContext,
-)
+from swift_lightsync.versioning.proxy.container_context import ContainerContext
 
 
 class SiteContainer:
@@ -50,20 +41,36 @@ class SiteContainer:
         self._versioned.latest.forget(obj)
 
     def headers(self):
-        """Return the headers of the container, access lists too."""
-        return self.change('HEAD').headers
-
-    def change(self, method, headers=()):
-        """Send a request to the user's container itself.
-
-        :returns: a ``Response``, drained
+        """Return the headers of the user's container, access lists too; none
+        if it is not there.
         """
-        sent = internal(self._env, method, self._versioned.path, headers)
-        if method == 'HEAD':
-            return self._answer(sent)
-        resp = self._versioned.change(sent)
+        return self._versioned.head(Request(self._env),
+                                    self._versioned.path) or {}
+
+    def make(self, life, before):
+        """Have Swift make the container what its record says.
+
+        :param before: the headers that it has; none: it is not there
+        :returns: a status
+        """
+        hidden = self._versioned.hidden_info(self._env)
+        mode = hidden['sysmeta'].get(MODE, self._filter.options.mode.value)
+        return self._change('PUT', made_headers(
+            life, mode, self._versioned.hidden,
+            POLICIES[hidden['storage_policy']], before))
+
+    def delete(self, life):
+        """Have Swift delete the container as of its record.
+
+        :returns: a status
+        """
+        return self._change('DELETE', life.as_of)
+
+    def _change(self, method, headers):
+        resp = self._versioned.change(internal(
+            self._env, method, self._versioned.path, headers))
         drain_and_close(resp)
-        return resp
+        return resp.status_int
 
     def put_data(self, entry, body, headers):
         """Store the data of a version, under its name.
@@ -122,26 +129,25 @@ class SiteRequests:
     def __init__(self, filter):
         self.filter = filter
 
-    def open(self, env, account, container, create=None, stamp=None):
+    def open(self, env, account, container, policy=None):
         """Return a container.
 
-        :param create: the name of a storage policy, to make it with that if
-            it is missing, and to enable versions; empty: with the default
-            one; None: not to make it
-        :param stamp: as of when it is made
+        :param policy: the name of a storage policy, to make the hidden
+            container with that if it is missing; empty: with the default one;
+            None: not to make it
         :returns: a ``SiteContainer``, or None if there is no hidden container
-        :raises HTTPException: if versions cannot be enabled
+        :raises HTTPException: if it may not have versions
         """
         versioned = self._versioned(env, account, container)
-        if not versioned.mode and create is not None:
-            self._create(env, versioned, create, stamp)
-            versioned = self._versioned(env, account, container)
-            if not versioned.mode:
-                raise HTTPConflict(
-                    'The container %s has just been made, try again' %
-                    container)
+        mode = self.filter.options.mode
         strategy = versioned.strategy if versioned.mode else \
-            versioned.strategy_of_hidden(env, self.filter.options.mode)
+            versioned.strategy_of_hidden(env, mode)
+        if strategy is None and policy is not None:
+            ContainerContext(
+                versioned, self.filter.options, self.filter.logger
+            ).make_hidden(internal(env, 'PUT', versioned.path,
+                                   _policy_header(policy, container)))
+            strategy = versioned.make_strategy(mode)
         return strategy and SiteContainer(self.filter, env, versioned,
                                           strategy)
 
@@ -149,37 +155,16 @@ class SiteRequests:
         req = internal(env, 'HEAD', path_of(account, container))
         return self.filter.versioned(req.environ, account, container)
 
-    def _create(self, env, versioned, policy, stamp):
-        """Make the container, or give it versions. They are enabled as of the
-        first of all stamps after its deletion, if it was deleted without a
-        record: any life record says better.
 
-        :raises HTTPException: if that is refused
-        """
-        method, headers = 'POST', {CLIENTS: 'true'}
-        if not is_success(versioned.info['status']):
-            method = 'PUT'
-            # What is left of a deleted one has the policy of that.
-            if policy and not is_success(
-                    versioned.hidden_info(env)['status']):
-                if POLICIES.get_by_name(policy) is None:
-                    raise HTTPConflict(
-                        'The storage policy %s of the container %s is not '
-                        'known here' % (policy, versioned.name))
-                headers['X-Storage-Policy'] = policy
-        for when in as_of(stamp), {}:
-            req = internal(env, method, versioned.path, {**headers, **when})
-            resp = ContainerContext(versioned, self.filter.options,
-                                    self.filter.logger, False).respond(req)
-            drain_and_close(resp)
-            if resp.status_int != HTTP_CONFLICT:
-                break
-            # Its deletion, which is newer, has no record.
-        if is_success(resp.status_int):
-            first = after_deletion(versioned.head(req, versioned.path) or {})
-            resp = send_internal(self.filter.app, req, 'POST',
-                                 versioned.path, {
-                                     **enabled_headers(True),
-                                     **as_of(first)})
-        if not is_success(resp.status_int):
-            raise resp
+def _policy_header(policy, container):
+    """Return the header of a storage policy, by which a container is made.
+
+    :raises HTTPConflict: if this site does not know it
+    """
+    if not policy:
+        return {}
+    if POLICIES.get_by_name(policy) is None:
+        raise HTTPConflict(
+            'The storage policy %s of the container %s is not known here' %
+            (policy, container))
+    return {'X-Storage-Policy': policy}

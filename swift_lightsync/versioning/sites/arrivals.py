@@ -37,16 +37,6 @@ from swift_lightsync.versioning.sites.shared import BOUND
 #: one container.
 CONCURRENCY = 8
 
-def _is_purged(entry):
-    return entry is not None and entry.purged is not None
-
-
-def _is_deleted(life):
-    """Check whether a container has been deleted: what comes then waits in the
-    hidden one, until `.life` finds it live and makes the container again.
-    """
-    return life is not None and not life.exists
-
 
 def _lacks(mine, offered):
     """Check whether a version that is known as ``mine`` has to be shipped."""
@@ -215,24 +205,16 @@ class Arrivals:
                 self._receiver.clock.check(stamp, self._receiver.now())
 
     def _open(self, place, entries, policy):
-        container, mine = self._container(*place), {}
+        # The user's container is made by its life record: what comes before
+        # that, or after a deletion, waits in the hidden one.
+        container = self._container(*place, policy)
         # The sender has asked, or made it just now: nothing is known here.
         asked = [identity(entry) for entry in entries if entry.purged or
-                 entry.changed or container and not container.exists]
-        if container and asked:
-            mine = known(container.strategy, asked)
-        # What is purged brings no container back.
-        live = [entry for entry in entries if not (
-            entry.purged or _is_purged(mine.get(identity(entry))))]
-        if container is None or live and not container.exists and \
-                not _is_deleted(container.strategy.life()):
-            # A deletion that knows them is newer than the first of them.
-            container = self._container(*place, create=policy, stamp=min(
-                entry.version.id for entry in live or entries))
-        return container, mine
+                 entry.changed or not container.exists]
+        return container, known(container.strategy, asked) if asked else {}
 
-    def _container(self, *place, **create):
-        return self._infos.open(self._env, *place, **create)
+    def _container(self, *place):
+        return self._infos.open(self._env, *place)
 
     def _follow(self, shipment):
         """Follow a life record; return its ``Result``."""

@@ -5,6 +5,7 @@ a site does with another one's life record, and what a propagator sees to.
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from swift.common.concurrency import Timeout
 from swift.common.direct_client import (
@@ -12,7 +13,7 @@ from swift.common.direct_client import (
     direct_head_container,
 )
 from swift.common.exceptions import ClientException
-from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
+from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND, is_success
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
@@ -21,7 +22,6 @@ from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.data.container_headers import (
     MODE,
     is_as,
-    life_headers,
     put_at,
     sysmeta,
 )
@@ -46,8 +46,8 @@ class Refusal(Exception):
 
 
 def apply_life(helper, env, account, container, life, policy):
-    """Follow the life record of another site, if it is newer than ours. All of
-    it may be repeated.
+    """Follow the life record of another site, if it is newer than ours: take
+    it, and have Swift do what it says.
 
     :param helper: ``SiteRequests``
     :param env: of the other site's request
@@ -58,12 +58,9 @@ def apply_life(helper, env, account, container, life, policy):
     :raises HTTPException: if Swift refuses to make the container
     :raises RowsUnavailable: if too few container servers answer
     """
-    path = env, account, container
-    found = helper.open(*path)
-    if found is None and not life.exists:
-        # Of what never was here, or is gone, nothing has to go.
-        return
-    mine = found and found.strategy.life()
+    # Its deletion is recorded, too: versions may come that it knew of.
+    found = helper.open(env, account, container, policy)
+    mine = found.strategy.life()
     if mine and mine.stamp >= life.stamp:
         return
     if not life.exists and not found.strategy.is_empty():
@@ -72,15 +69,13 @@ def apply_life(helper, env, account, container, life, policy):
     if life.is_older_than(mine):
         # Who deletes or revives it may not know what it has become here.
         life = _next(found.strategy, life, mine)
-    if not life.exists:
-        if found.exists and not _deleted(found, life):
-            life = replace(_next(found.strategy, life), exists=True)
+    if life.exists:
+        # First: nobody finds the container without a record. What comes to
+        # its middle only `.life` ends.
+        found.strategy.set_life(life)
+        _make(found.make, found.strategy, life, found.headers())
     else:
-        if found is None or not found.exists:
-            found = helper.open(*path, create=policy, stamp=life.stamp)
-        _change(found, 'POST', life, life_headers(life, found.headers()))
-    # Last: what came to its middle only is repeated.
-    found.strategy.set_life(life)
+        _delete(found, life)
 
 
 def _next(strategy, life, other=None):
@@ -93,29 +88,45 @@ def _next(strategy, life, other=None):
                       other)
 
 
-def _deleted(container, life):
-    """Delete a container as of its record; return False if it was made again
-    since.
+def _make(make, strategy, life, before):
+    """Have Swift make a container what its record says.
+
+    :param make: does it, and returns a status
+    :param before: the headers that it has; none: it is not there
     """
-    # A deletion that is refused clears the metadata all the same.
-    is_newer = put_at(container.headers()) > life.stamp
-    if not is_newer and _change(container, 'DELETE', life) != HTTP_CONFLICT:
-        return True
-    if int(container.headers().get('X-Container-Object-Count', 0)):
+    status = make(life, before)
+    if status == HTTP_CONFLICT and strategy.life() == life:
+        # Its deletion, which is newer, has no record.
+        life = life.after(strategy.tick(), strategy.site)
+        strategy.set_life(life)
+        status = make(life, before)
+    if not is_success(status) and strategy.life() == life:
+        raise Refusal(503, 'PUT of the container: %d' % status)
+
+
+def _delete(container, life):
+    """Record the deletion of a container, and delete it as of its record; if
+    it was made again since, record that instead.
+    """
+    strategy = container.strategy
+    if not container.exists:
+        strategy.set_life(life)
+        return
+    found = container.headers()
+    if int(found.get('X-Container-Object-Count', 0)):
         # These become versions, which its deleter did not know of.
         raise Refusal(HTTP_CONFLICT, 'the container has objects that are '
-                          'older than its versioning')
-    return False
-
-
-def _change(container, method, life, headers=()):
-    """Change or delete a container as of a record; return the status."""
-    status = container.change(
-        method, {**dict(headers), **life.as_of}).status_int
-    fine = (HTTP_CONFLICT, HTTP_NOT_FOUND) if method == 'DELETE' else ()
-    if not 200 <= status < 300 and status not in fine:
-        raise Refusal(503, '%s of the container: %d' % (method, status))
-    return status
+                      'older than its versioning')
+    # A deletion that is refused clears the metadata all the same.
+    if put_at(found) <= life.stamp:
+        # First: who is refused to make the container finds out why.
+        strategy.set_life(life)
+        status = container.delete(life)
+        if is_success(status) or status == HTTP_NOT_FOUND:
+            return
+        if status != HTTP_CONFLICT:
+            raise Refusal(503, 'DELETE of the container: %d' % status)
+    strategy.set_life(replace(_next(strategy, life), exists=True))
 
 
 class LifeTask(Upkeep):
@@ -150,8 +161,8 @@ class LifeTask(Upkeep):
         try:
             return (self._is_there if life.exists else self._is_gone)(
                 database, life)
-        except (RowsUnavailable, DataMissing, ClientException, OSError,
-                Timeout) as err:
+        except (RowsUnavailable, DataMissing, Refusal, ClientException,
+                OSError, Timeout) as err:
             self._logger.warning('%s: its container is not as its record '
                                  'says: %s', database, err)
             return False
@@ -167,9 +178,10 @@ class LifeTask(Upkeep):
             self._make(database, life, found)
         return True
 
-    def _make(self, database, life, before=()):
-        self._node.source.make_container(database, database.mode or _MODE,
-                                         life, before)
+    def _make(self, database, life, before):
+        _make(partial(self._node.source.make_container, database,
+                      database.mode or _MODE),
+              self._node.strategy(database), life, before)
 
     def _is_gone(self, database, life):
         with database.table() as table:
@@ -195,7 +207,7 @@ class LifeTask(Upkeep):
             # First: a container is never there against its record.
             life = replace(_next(strategy, life), exists=True)
             strategy.set_life(life)
-            self._make(database, life)
+            self._make(database, life, self._headers(database))
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True

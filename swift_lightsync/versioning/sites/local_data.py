@@ -5,10 +5,9 @@ objects, through the proxy-server's code of this site.
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Dict
 
 from swift.common.concurrency import Timeout
-from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
+from swift.common.http import HTTP_NOT_FOUND
 from swift.common.internal_client import InternalClient
 from swift.common.middleware.memcache import MemcacheMiddleware
 from swift.common.request_helpers import USE_REPLICATION_NETWORK_HEADER
@@ -32,9 +31,7 @@ from swift_lightsync.versioning.core.stored_headers import stored_headers
 from swift_lightsync.versioning.data.container import VersionedContainer
 from swift_lightsync.versioning.data.container_headers import (
     MODE,
-    enabled_headers,
-    life_headers,
-    mode_headers,
+    made_headers,
     sysmeta,
 )
 from swift_lightsync.versioning.data.object_writes import ObjectWrites
@@ -152,29 +149,19 @@ class LocalData:
             raise DataMissing('its container: %s' % response.status)
         return response.headers
 
-    def make_container(self, database, mode, life, before=()):
-        """Make the user's container of a hidden one what its record says.
+    def make_container(self, database, mode, life, before):
+        """Have Swift make the user's container of a hidden one what its record
+        says.
 
         :param database: a ``Database`` of the hidden container
         :param life: its ``Life``
-        :param before: the names of the headers that it has
-        :raises DataMissing: if it could not be made
+        :param before: the headers that it has; none: it is not there
+        :returns: a status
         """
-        policy = POLICIES[database.policy]
-        headers = {'X-Storage-Policy': policy.name, **enabled_headers(True),
-                   **mode_headers(mode, database.hidden_container),
-                   **life_headers(life, before)}
-        now: Dict[str, str] = {}
-        for as_of in life.as_of, now:
-            response = self._ask(
-                'PUT', (database.account, database.container),
-                {**headers, **as_of})
-            if response.status_int != HTTP_CONFLICT:
-                break
-            # Somebody has deleted it since, without a record.
-        if not response.is_success:
-            raise DataMissing('its container is not made: %s' %
-                              response.status)
+        return self._ask(
+            'PUT', (database.account, database.container), made_headers(
+                life, mode, database.hidden_container,
+                POLICIES[database.policy], before)).status_int
 
     def adopt(self, account, container, obj, strategy):
         """Make a null version of an object of the user's container itself.

@@ -59,14 +59,14 @@ class Infos:
         # The least recently stored one first: (when, what).
         self._known = OrderedDict()
 
-    def open(self, env, account, container, **create):
+    def open(self, env, account, container, policy=None):
         """Open a container, see ``SiteRequests``."""
         key = get_cache_key(account, container)
         cache = env.setdefault(_CACHE, {})
         when, info = self._known.get(key, (0, None))
         if info is not None and time.monotonic() - when < KEPT:
             cache[key] = info
-        found = self._helper.open(env, account, container, **create)
+        found = self._helper.open(env, account, container, policy)
         if found is not None and found.exists and \
                 cache.get(key, info) is not info:
             self._known[key] = time.monotonic(), cache[key]

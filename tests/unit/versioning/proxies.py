@@ -12,6 +12,7 @@ from swift.common.request_helpers import (
     is_object_transient_sysmeta,
     is_sys_or_user_meta,
 )
+from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
     HTTPAccepted,
     HTTPConflict,
@@ -109,6 +110,8 @@ class MemoryProxy(Application):
         self.objects = {}
         #: names of storage policies that were asked for
         self.policies = {}
+        #: as of when containers were deleted
+        self.deleted = {}
         #: of the versions of a user's container
         self.rows = defaultdict(MemoryRows)
         #: of a user's container itself, by name
@@ -167,12 +170,18 @@ class MemoryProxy(Application):
         return sum(row.size for row in self._rows_of(container))
 
     def _container_PUT(self, req, account, container, _):
-        there = (account, container) in self.containers
+        place = account, container
+        there = place in self.containers
+        if not there and place in self.deleted and \
+                self._timestamp(req) < self.deleted[place]:
+            return HTTPConflict(request=req)
+        policy = POLICIES.get_by_name(req.headers.get(
+            'X-Storage-Policy', ''))
         if 'X-Storage-Policy' in req.headers:
-            self.policies[account, container] = \
-                req.headers['X-Storage-Policy']
-        meta = self.containers.setdefault((account, container), {
-            'X-Backend-Storage-Policy-Index': '0'})
+            self.policies[place] = req.headers['X-Storage-Policy']
+        meta = self.containers.setdefault(place, {
+            'X-Backend-Storage-Policy-Index': str(policy.idx if policy
+                                                  else 0)})
         meta.update((name, value) for name, value in req.headers.items()
                     if name.startswith('X-Container-'))
         req.environ.get('swift.infocache', {}).clear()
@@ -209,6 +218,7 @@ class MemoryProxy(Application):
             return HTTPConflict(request=req)
         if self.containers.pop((account, container), None) is None:
             return HTTPNotFound(request=req)
+        self.deleted[account, container] = self._timestamp(req)
         return HTTPNoContent(request=req)
 
     def _object_PUT(self, req, *path):

@@ -16,6 +16,7 @@ from unittest import mock
 from urllib.parse import quote
 
 from swift.common.ring import Ring, RingData
+from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
     HTTPConflict,
     HTTPNotFound,
@@ -31,14 +32,15 @@ from swift.proxy.controllers.base import get_cache_key
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.data.container_headers import (
-    after_deletion,
+    MODE,
     described,
     enabled_headers,
+    made_headers,
     mode_headers,
+    sysmeta,
 )
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.rows import replicas
@@ -116,11 +118,20 @@ class SiteContainer:
     @property
     def exists(self):
         """What its proxy knows, which may have been so some time ago."""
-        return self.site.has(self.container) if self._exists is None \
-            else self._exists
+        return self.site.has_versions(self.container) \
+            if self._exists is None else self._exists
 
     def headers(self):
-        return self.change('HEAD').headers
+        found = self.change('HEAD')
+        return found.headers if found.is_success else {}
+
+    def make(self, life, before):
+        return self.change('PUT', made_headers(
+            life, self.site.mode, hidden_container(self.container),
+            POLICIES[0], before)).status_int
+
+    def delete(self, life):
+        return self.change('DELETE', life.as_of).status_int
 
     def change(self, method, headers=()):
         return Request.blank(
@@ -209,17 +220,17 @@ class Site:
             return self.receiver(req)(env, start_response)
         return HTTPNotFound(request=req)(env, start_response)
 
-    def open(self, env, account, container, create=None, stamp=None):
+    def open(self, env, account, container, policy=None):
+        hidden = hidden_container(container)
         cache = env.setdefault('swift.infocache', {})
         key = get_cache_key(account, container)
-        if create is not None and not self.has(container):
-            self.make_container(container, as_of(stamp), None)
-            cache.pop(key, None)
         if key not in cache:
-            cache[key] = {'exists': self.has(container)}
+            cache[key] = {'exists': self.has_versions(container)}
         exists = cache[key]['exists']
+        if policy is not None and not (exists or self.has(hidden)):
+            self._ask_all('PUT', hidden, mode_headers(self.mode, hidden))
         return SiteContainer(self, container, exists) \
-            if exists or self.has(hidden_container(container)) else None
+            if exists or self.has(hidden) else None
 
     def put_data(self, key, entry, body, headers):
         if 'data' in self.broken:
@@ -310,19 +321,20 @@ class Site:
     def make_container(self, container=CONTAINER, made=(), enabled=()):
         """
         :param made: the header that says when, as ``enabled``; now by default
-        :param enabled: None: as of the first stamp that counts
         """
         hidden = hidden_container(container)
         mode = mode_headers(self.mode, hidden)
         self._ask_all('PUT', hidden, mode)
         self._ask_all('PUT', container, {**mode, **dict(made)})
         self._ask_all('POST', container, {
-            **enabled_headers(True), **dict(as_of(after_deletion(
-                SiteContainer(self, container).headers()))
-                if enabled is None else enabled)})
+            **enabled_headers(True), **dict(enabled)})
 
     def has(self, container):
         return self._ask(self.devices[0], 'HEAD', container).status_int == 204
+
+    def has_versions(self, container):
+        return sysmeta(MODE) in self._ask(
+            self.devices[0], 'HEAD', container).headers
 
     # A client's requests to its container, as the filter does them
 

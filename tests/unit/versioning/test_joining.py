@@ -3,10 +3,16 @@
 that they have, and does not get what they had.
 """
 
+from unittest import mock
+
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container_headers import ENABLED, sysmeta
-from tests.unit.versioning.sites_world import CONTAINER, SitesTestCase
+from tests.unit.versioning.sites_world import (
+    CONTAINER,
+    SiteContainer,
+    SitesTestCase,
+)
 
 READ = 'X-Container-Read'
 SUSPENDED = {sysmeta(ENABLED).replace('-', '_'): 'False'}
@@ -104,6 +110,25 @@ class TestJoining(SitesTestCase):
         self.assertEqual([False] * 3, [site.has(CONTAINER)
                                        for site in self.sites])
 
+    def test_it_records_nothing_of_what_it_is_just_told(self):
+        """A look at all containers finds one that is not as it will be."""
+        self.past()
+        self.join()
+        make = SiteContainer.make
+        looks = []
+
+        def made(container, *args):
+            looks.append(container.site.propagator().lifecycle.run_pass())
+            status = make(container, *args)
+            container.site.propagator().lifecycle.run_pass()
+            return status
+        with mock.patch.object(SiteContainer, 'make', made):
+            self.settle()
+        self.assertTrue(looks)
+        self.assertEqual({'rome'}, {site.strategy.life().site
+                                    for site in self.sites})
+        self.assertEqual('.r:*', self.oslo.metadata(READ))
+
     def test_its_own_container_of_that_name_becomes_the_same(self):
         self.past()
         self.oslo.create(X_Container_Meta_Note='of oslo')
@@ -116,15 +141,15 @@ class TestJoining(SitesTestCase):
             site.metadata('X-Container-Meta-Note') for site in self.sites])
 
     def test_a_container_from_before_the_first_peer_is_told_of(self):
-        """There was nobody to keep a record for."""
+        """Its record waits for whoever may come."""
         self.rome.introduce([])
-        self.rome.make_container()
-        self.rome._ask_all('POST', CONTAINER, {READ: '.r:*'})
+        self.rome.create(X_Container_Read='.r:*')
+        self.rome.put('o', b'1')
         self.join()
-        self.rome.propagator().lifecycle.run_pass()
         self.settle()
         self.assertEqual(['.r:*'] * 3, [site.metadata(READ)
                                         for site in self.sites])
+        self.assert_same('o')
 
 
 class TestSiblings(SitesTestCase):

@@ -3,6 +3,7 @@
 
 import time
 from itertools import permutations
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container_headers import enabled_headers
 from swift_lightsync.versioning.proxy.container_deletion import next_life
+from swift_lightsync.versioning.sites import arrivals
 from swift_lightsync.versioning.sites.life import apply_life
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.sites_world import (
@@ -300,8 +302,7 @@ class TestLife(SitesTestCase):
         self.assertEqual(3, len(self.exist()))
         self.assertEqual(1, len(set(self.records())))
 
-    def test_what_a_version_has_made_its_record_suspends_and_deletes(self):
-        """The version comes before both records, which are older."""
+    def test_a_record_suspends_and_deletes_what_an_older_one_has_made(self):
         self.rome.create()
         suspended, _ = self.rome.begin_change('POST', **{
             name.replace('-', '_'): value
@@ -309,19 +310,56 @@ class TestLife(SitesTestCase):
         deleted = next_life(self.rome.strategy, False)
         for life, there in (suspended, True), (deleted, False):
             name = 'd%s' % there
-            self.rome.open({}, ACCOUNT, name, create='', stamp=Stamp(
-                self.rome.strategy.life().stamp.ticks))
-            apply_life(self.rome, {}, ACCOUNT, name, life, '')
+            for each in self.rome.strategy.life(), life:
+                apply_life(self.rome, {}, ACCOUNT, name, each, '')
             self.assertEqual(there, self.rome.has(name))
             self.assertEqual(
                 'False' if there else None, SiteContainer(
                     self.rome, name).headers().get(
                         'X-Container-Sysmeta-Site-Versions-Enabled'))
 
-    def test_a_deletion_of_what_never_was_here_makes_nothing(self):
+    def test_a_deletion_of_what_never_was_here_is_recorded_alone(self):
+        """What it knew of may come later."""
+        life = Life(False, self.rome.strategy.tick(), 'paris')
+        apply_life(self.rome, {}, ACCOUNT, CONTAINER, life, '')
+        self.assertFalse(self.rome.has(CONTAINER))
+        self.assertEqual(life, self.rome.strategy.life())
+
+    def test_nor_does_it_delete_a_container_that_never_had_versions(self):
+        self.rome._ask_all('PUT', CONTAINER, as_of(Stamp(1)))
         apply_life(self.rome, {}, ACCOUNT, CONTAINER, Life(
             False, self.rome.strategy.tick(), 'paris'), '')
-        self.assertFalse(self.rome.has(HIDDEN))
+        self.assertTrue(self.rome.has(CONTAINER))
+
+    def test_a_deletion_that_comes_in_between_counts(self):
+        """It is recorded before the container is deleted."""
+        self.rome.create()
+        life = self.rome.strategy.life()
+        deleted = next_life(self.rome.strategy, False)
+        make = SiteContainer.make
+
+        def made(container, *args):
+            apply_life(self.paris, {}, ACCOUNT, CONTAINER, deleted, '')
+            return make(container, *args)
+        self.paris.make_container(made=as_of(Stamp(1)),
+                                  enabled=as_of(Stamp(1)))
+        with mock.patch.object(SiteContainer, 'make', made):
+            apply_life(self.paris, {}, ACCOUNT, CONTAINER, life, '')
+        self.assertFalse(self.paris.has(CONTAINER))
+        self.assertEqual(deleted, self.paris.strategy.life())
+
+    def test_versions_and_purges_make_no_container(self):
+        """They come before its record, which says what it is."""
+        self.rome.create()
+        self.rome.purge('o', self.rome.put('o', b'1').id)
+        self.rome.put('p', b'2')
+        life = self.rome.strategy.life()
+        with mock.patch.object(arrivals, 'apply_life'):
+            self.rome.propagate(2)
+        self.assertEqual(['rome'], self.exist())
+        self.assertIsNotNone(self.paris.latest('p'))
+        apply_life(self.paris, {}, ACCOUNT, CONTAINER, life, '')
+        self.assertTrue(self.paris.has(CONTAINER))
 
     def test_a_purge_brings_no_deleted_container_back(self):
         self.rome.create()

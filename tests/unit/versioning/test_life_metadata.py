@@ -125,16 +125,24 @@ class TestMetadata(SitesTestCase):
         self.assertEqual(1, len({
             site.strategy.life() for site in self.sites}))
 
-    def test_a_version_enables_versions_where_the_name_was_deleted_before(
+    def test_a_record_enables_versions_where_the_name_was_deleted_before(
             self):
-        """Sites that had no peers then have no records."""
+        """A site that had no peers then has no record of that."""
         name = 'older'
         for site in self.rome, self.paris:
             site.make_container(name)
+        strategy = self.paris.strategy_of(name)
+        strategy.set_life(next_life(strategy, True).describing((
+            ('x-container-read', '.r:*'), ('x-versions-enabled', 'true'))))
         for each in name, hidden_container(name):
             self.rome._ask_all('DELETE', each)
         self.paris.put('o', b'1', name)
         self.settle()
-        self.assertEqual(['True'] * 3, [
-            SiteContainer(site, name).headers().get(sysmeta(ENABLED))
-            for site in self.sites])
+        for header, value in (sysmeta(ENABLED), 'True'), (
+                'X-Container-Read', '.r:*'):
+            self.assertEqual([value] * 3, [
+                SiteContainer(site, name).headers().get(header)
+                for site in self.sites])
+        # One that is newer than that deletion.
+        found, = {site.strategy_of(name).life() for site in self.sites}
+        self.assertEqual('rome', found.site)

@@ -167,9 +167,12 @@ class DeletionsCase(ContainerCase):
         return self.ask.filter.strategy(
             {}, 'a', 'c', Mode(self.mode)).life()
 
-    def test_without_peers_there_is_no_life_record(self):
+    def test_without_peers_there_is_a_life_record_too(self):
+        """One may come, and be told."""
         self.ask('POST', 'c', ENABLE)
-        self.assertIsNone(self.life())
+        self.assertTrue(self.life().exists)
+        self.ask('DELETE', 'c')
+        self.assertEqual({}, self.containers)
 
     def test_each_change_is_recorded_for_peers(self):
         self.with_peers()

@@ -9,6 +9,7 @@ from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import HTTPException, Request
 
 from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.life import ENABLED, Life
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Version
@@ -31,8 +32,11 @@ class TestSiteRequests(SwiftTestCase):
             (), SiteClock(1, 60, lambda: 7).tick(START), 'south')
         self.entry = Entry('o', version, 4, 'e' * 32, 'text/x')
 
-    def open(self, create=''):
-        return self.sites.open(*self.place, create=create)
+    def open(self, policy=''):
+        """Return the container, with versions."""
+        found = self.sites.open(*self.place, policy)
+        found.make(Life(True, Stamp(1), 'south'), found.headers())
+        return self.sites.open(*self.place)
 
     def put(self, container, body=b'data'):
         return container.put_data(self.entry, io.BytesIO(body), {
@@ -40,9 +44,20 @@ class TestSiteRequests(SwiftTestCase):
             'X-Object-Meta-Colour': 'red'})
 
     def test_a_container_without_versions_is_not_opened(self):
-        self.assertIsNone(self.open(create=None))
+        self.assertIsNone(self.sites.open(*self.place))
         self.ask('PUT', 'c')
-        self.assertIsNone(self.open(create=None))
+        self.assertIsNone(self.sites.open(*self.place))
+
+    def test_what_comes_for_one_that_is_missing_waits_in_the_hidden_one(self):
+        container = self.sites.open(*self.place, '')
+        self.assertFalse(container.exists)
+        self.assertEqual([('a', hidden_container('c'))],
+                         list(self.ask.proxy.containers))
+        self.put(container)
+        container.strategy.apply(self.entry)
+        self.assertEqual(404, self.ask('GET', 'c/o').status_int)
+        self.assertTrue(self.open().exists)
+        self.assertEqual(b'data', self.ask('GET', 'c/o').body)
 
     def test_a_container_that_is_missing_is_made(self):
         self.assertIsNotNone(self.open().strategy)
@@ -54,13 +69,13 @@ class TestSiteRequests(SwiftTestCase):
     def test_it_has_the_storage_policy_that_it_has_elsewhere(self):
         # 'two' has another index here, perhaps.
         with mock.patch.object(storage_policy, '_POLICIES', POLICIES):
-            self.open(create='two')
+            self.open('two')
         self.assertEqual({('a', 'c'): 'two', ('a', hidden_container('c')):
                           'two'}, self.ask.proxy.policies)
 
     def test_one_of_an_unknown_storage_policy_is_not_made(self):
         with self.assertRaises(HTTPException) as caught:
-            self.open(create='two')
+            self.open('two')
         self.assertEqual(409, caught.exception.status_int)
         self.assertIn(b'policy two of the container c is not known',
                       caught.exception.body)
@@ -70,7 +85,7 @@ class TestSiteRequests(SwiftTestCase):
         self.open()
         del self.ask.proxy.containers['a', 'c']
         with mock.patch.object(storage_policy, '_POLICIES', POLICIES):
-            self.open(create='two')
+            self.open('two')
         self.assertEqual({('a', 'c'): 'one'}, self.ask.proxy.policies)
 
     def test_a_container_that_is_there_is_versioned(self):
@@ -82,8 +97,9 @@ class TestSiteRequests(SwiftTestCase):
         self.ask.proxy.containers['a', 'c'][
             'X-Container-Sysmeta-Versions-Location'] = 'v'
         with self.assertRaises(HTTPException) as caught:
-            self.open()
+            self.sites.open(*self.place, '')
         self.assertEqual(400, caught.exception.status_int)
+        self.assertEqual([('a', 'c')], list(self.ask.proxy.containers))
 
     def test_what_was_shipped_can_be_read(self):
         container = self.open()
@@ -131,7 +147,12 @@ class TestSiteRequests(SwiftTestCase):
         self.assertFalse(container.delete_data(*gone))
 
     def test_a_container_is_changed_as_another_site_says(self):
-        container = self.open()
-        resp = container.change('POST', {'X-Container-Read': '.r:*'})
-        self.assertEqual(204, resp.status_int)
+        container, life = self.open(), Life(True, Stamp(2), 'south')
+        self.assertEqual(202, container.make(life.describing((
+            ('x-container-read', '.r:*'), (ENABLED, 'false'))),
+            container.headers()))
         self.assertEqual('.r:*', container.headers()['X-Container-Read'])
+        self.assertEqual('False', self.ask('HEAD', 'c').headers[
+            'X-Versions-Enabled'])
+        self.assertEqual(204, container.delete(life))
+        self.assertEqual({}, container.headers())

@@ -72,7 +72,7 @@ class TestInfos(unittest.TestCase):
     def test_only_so_many_are_remembered(self):
         with mock.patch.object(shared, 'MOST', 2):
             infos = Infos(SimpleNamespace(
-                open=lambda env, account, container: (
+                open=lambda env, account, container, policy: (
                     env['swift.infocache'].update({
                         get_cache_key(account, container): {}}) or
                     SimpleNamespace(exists=True))))
