@@ -10,6 +10,7 @@ import unittest
 from contextlib import ExitStack
 
 from swift.common.utils import hash_path
+from swiftclient import ClientException
 
 from swift_lightsync.proar.core.role_ring import roles, slot_of
 from tests.functional.client_features import Client, ClientFeatures
@@ -226,11 +227,27 @@ class TestConvergence(PrimaryRoleCase):
                                       for each in listing])
 
 
-class TestFeatures(ClientFeatures, PrimaryRoleCase):
+class Features(ClientFeatures):
+
+    def delete_again(self, name):
+        """As others, once all have converged: where the primary role is not
+        vouched for, all are asked, and one that has the object deletes it.
+        """
+        def is_gone():
+            try:
+                self.delete(name)
+            except ClientException as err:
+                self.assertEqual(404, err.http_status)
+                return True
+            return False
+        wait_for(is_gone, '%s is deleted everywhere' % name)
+
+
+class TestFeatures(Features, PrimaryRoleCase):
     pass
 
 
-class TestVolumes(ClientFeatures, PrimaryRoleCase):
+class TestVolumes(Features, PrimaryRoleCase):
     """A policy that keeps its objects in volumes."""
 
     policy = SMALL
