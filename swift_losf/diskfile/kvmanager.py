@@ -17,6 +17,7 @@ from swift.common import exceptions
 from swift.common.concurrency import sleep, tpool
 from swift.common.constraints import check_drive
 from swift.common.exceptions import (
+    DiskFileBadMetadataChecksum,
     DiskFileNotExist,
     DiskFileStateChanged,
 )
@@ -158,6 +159,14 @@ class KVManager(diskfile.BaseDiskFileManager):
             return self.read_file_metadata(path)
         except DiskFileStateChanged:
             raise DiskFileNotExist()
+        except DiskFileBadMetadataChecksum as err:
+            # An ssync receiver that heard of it would end, and never come to
+            # the rest of the partition: so it gets this object anew, too.
+            where = self.find(path)[1]
+            self.quarantine_renamer(where.device_path, path)
+            self.logger.increment('quarantines')
+            self.logger.warning('Quarantined object %s: %s', path, err)
+            raise DiskFileNotExist() from err
 
     def get_list_command(self, device_path, policy, partition, object_hash):
         return 'swift-losf-fsck dump %s --policy %d --hash %s' % (

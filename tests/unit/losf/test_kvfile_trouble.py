@@ -8,6 +8,7 @@ from unittest import mock
 from swift.common.concurrency import GreenPool
 from swift.common.exceptions import (
     DiskFileError,
+    DiskFileNotExist,
     DiskFileQuarantined,
     DiskFileStateChanged,
 )
@@ -84,15 +85,20 @@ class TestDamage(KVTest):
         self.assert_status(404, 'GET')
         self.assert_quarantined(*names)
 
-    def test_who_asks_for_a_hash_hears_of_that_one_only(self):
-        # As an ssync sender, which then goes on with the next.
-        self.assert_status(201, 'PUT', body=b'content')
-        location = self.only_file()[1]
-        self.overwrite(location, location.footer_offset - location.offset,
-                       b'#')
-        with self.assertRaises(DiskFileError):
-            self.manager.get_diskfile_from_hash('d1', PARTITION, self.hash(),
-                                                self.policy)
+    def test_who_asks_for_a_hash_goes_on_with_the_next(self):
+        """An ssync receiver gets it anew."""
+        names = []
+        for damage in (lambda location: self.overwrite(
+                location, location.footer_offset - location.offset, b'#'),
+                self.give_back):
+            self.assert_status(201, 'PUT', body=b'content')
+            name, location = self.only_file()
+            names.append(name)
+            damage(location)
+            with self.assertRaises(DiskFileNotExist):
+                self.manager.get_diskfile_from_hash(
+                    'd1', PARTITION, self.hash(), self.policy)
+            self.assert_quarantined(*names)
 
     def test_a_record_that_is_gone_while_the_index_has_it(self):
         self.assert_status(201, 'PUT', body=b'content')
