@@ -146,8 +146,8 @@ class ContainerContext:
 
         :param made: whether there was none before
         """
-        if not made and life.described is None:
-            # The first record of one that is older than the site's peers.
+        if not made and not (self.versioned.mode and life.described):
+            # Nothing is recorded of it, or only of one that was deleted.
             return life.describing(described(
                 self.versioned.head(req, self.versioned.path) or {}))
         return life.describing(changed(() if made else life.headers,

@@ -247,6 +247,16 @@ class DeletionsCase(ContainerCase):
         self.assertEqual((('x-versions-enabled', 'true'),),
                          self.life().headers)
 
+    def test_a_namesake_gets_nothing_of_what_was_deleted(self):
+        """It was made without versions, and gets them later."""
+        self.with_peers()
+        self.ask('PUT', 'c', {**ENABLE, 'X-Container-Read': '.r:*'})
+        self.ask('DELETE', 'c')
+        self.ask('PUT', 'c', {'X-Container-Meta-A': '1'})
+        self.ask('POST', 'c', ENABLE)
+        self.assertEqual((('x-container-meta-a', '1'), (
+            'x-versions-enabled', 'true')), self.life().headers)
+
     def test_the_first_record_of_a_container_says_what_it_was_before(self):
         self.ask('PUT', 'c', {**ENABLE, 'X-Container-Meta-A': '1'})
         before = self.containers
