@@ -126,8 +126,8 @@ class SiteRequests:
         """Return a container.
 
         :param policy: the name of a storage policy, to make the hidden
-            container with that if it is missing; empty: with the default one;
-            None: not to make it
+            container with that if it is missing, and to check that the user's
+            may have versions; empty: with the default one; None: neither
         :returns: a ``SiteContainer``, or None if there is no hidden container
         :raises HTTPException: if it may not have versions
         """
@@ -136,9 +136,11 @@ class SiteRequests:
             return self._opened(env, versioned, versioned.strategy)
         mode = self.filter.options.mode
         strategy = versioned.strategy_of_hidden(env, mode)
-        if strategy is None and policy is not None:
+        is_there = is_success(versioned.info['status'])
+        if policy is not None and (is_there or strategy is None):
+            # That of a container that is there has the policy of that.
             self._context(versioned).make_hidden(internal(
-                env, 'PUT', versioned.path,
+                env, 'PUT', versioned.path, {} if is_there else
                 _policy_header(policy, container)))
             strategy = versioned.make_strategy(mode)
         return strategy and self._opened(env, versioned, strategy)

@@ -12,7 +12,12 @@ from swift.common.direct_client import (
     direct_head_container,
 )
 from swift.common.exceptions import ClientException
-from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
+from swift.common.http import (
+    HTTP_CONFLICT,
+    HTTP_NOT_FOUND,
+    is_server_error,
+)
+from swift.common.swob import HTTPException
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
@@ -59,8 +64,9 @@ def apply_life(helper, env, account, container, life, policy):
     :raises RowsUnavailable: if too few container servers answer
     """
     path = env, account, container
-    # Its deletion is recorded, too: versions may come that it knew of.
-    found = helper.open(*path, policy)
+    found = _opened(helper, path, life, policy)
+    if found is None:
+        return
     mine = found.strategy.life()
     if mine and mine.stamp >= life.stamp:
         return
@@ -79,6 +85,21 @@ def apply_life(helper, env, account, container, life, policy):
     if not found.exists:
         found = helper.enable(*path, life.stamp)
     _change(found, 'POST', life, life_headers(life, found.headers()))
+
+
+def _opened(helper, path, life, policy):
+    """Return the container of a record; None: it is a deletion of what cannot
+    be here.
+    """
+    if life.exists:
+        return helper.open(*path, policy)
+    try:
+        # Recorded where it is unknown: versions may come that it knew of.
+        return helper.open(*path) or helper.open(*path, policy)
+    except HTTPException as err:
+        if is_server_error(err.status_int):
+            raise
+        return None
 
 
 def _next(strategy, life, other=None):
