@@ -25,6 +25,7 @@ from swift_lightsync.versioning.data.container_headers import enabled_headers
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.sites import arrivals
 from swift_lightsync.versioning.sites.life import apply_life
+from swift_lightsync.versioning.strategies.strategy import Strategy
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.sites_world import (
     ACCOUNT,
@@ -343,6 +344,18 @@ class TestLife(SitesTestCase):
         self.assertIsNotNone(self.paris.latest('p'))
         apply_life(self.paris, {}, ACCOUNT, CONTAINER, life, '')
         self.assertTrue(self.paris.has(CONTAINER))
+
+    def test_one_whose_proxy_died_before_its_record_comes_to_all_sites(self):
+        self.rome.make_container()
+        self.rome.begin_change('POST', X_Container_Read='.r:*')
+        version = self.rome.put('o', b'1')
+        with mock.patch.object(Strategy, 'set_life'):
+            self.settle()
+        self.assertEqual(['rome'], self.exist())
+        self.settle()
+        self.assertEqual(['.r:*'] * 3, [
+            site.metadata('X-Container-Read') for site in self.sites])
+        self.assertEqual(str(version.id), self.oslo.latest('o'))
 
     def test_a_purge_brings_no_deleted_container_back(self):
         self.rome.create()
