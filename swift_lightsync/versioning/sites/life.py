@@ -37,6 +37,9 @@ from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
 _LIVE = Page(VERSIONS, limit=1)
 #: Of containers whose hidden one does not tell it.
 _MODE = 'write-repair'
+#: Seconds for which what a deletion knew of may come after it. An older one
+#: was here, and is gone; sites would tell each other of it in turn, for ever.
+_UNDER_WAY = 86400
 
 
 class Refusal(Exception):
@@ -88,14 +91,16 @@ def apply_life(helper, env, account, container, life, policy):
 
 
 def _opened(helper, path, life, policy):
-    """Return the container of a record; None: it is a deletion of what cannot
-    be here.
+    """Return the container of a record; None: it is a deletion of what is not
+    here, and cannot come.
     """
     if life.exists:
         return helper.open(*path, policy)
+    found = helper.open(*path)
+    if found or life.stamp.seconds < time.time() - _UNDER_WAY:
+        return found
     try:
-        # Recorded where it is unknown: versions may come that it knew of.
-        return helper.open(*path) or helper.open(*path, policy)
+        return helper.open(*path, policy)
     except HTTPException as err:
         if is_server_error(err.status_int):
             raise

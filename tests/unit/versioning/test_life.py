@@ -7,6 +7,7 @@ from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
+from swift.common.utils import Timestamp
 
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.versioning.core.keys import hidden_container
@@ -325,6 +326,17 @@ class TestLife(SitesTestCase):
         apply_life(self.rome, {}, ACCOUNT, CONTAINER, life, '')
         self.assertFalse(self.rome.has(CONTAINER))
         self.assertEqual(life, self.rome.strategy.life())
+
+    def test_one_of_long_ago_is_not_recorded_where_nothing_is(self):
+        """It was, and is gone: else sites would tell each other for ever."""
+        life = Life(False, Stamp.parse(Timestamp(
+            time.time() - 86401).internal), 'paris')
+        apply_life(self.rome, {}, ACCOUNT, CONTAINER, life, '')
+        self.assertFalse(self.rome.has(HIDDEN))
+        self.rome.make_container(made=as_of(Stamp(1)), enabled=as_of(Stamp(1)))
+        apply_life(self.rome, {}, ACCOUNT, CONTAINER, life, '')
+        self.assertEqual((False, life), (self.rome.has(CONTAINER),
+                                         self.rome.strategy.life()))
 
     def test_nor_does_it_delete_a_container_that_never_had_versions(self):
         self.rome._ask_all('PUT', CONTAINER, as_of(Stamp(1)))

@@ -7,6 +7,7 @@ from unittest import mock
 from swift.common import storage_policy
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import HTTPException, Request
+from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import Life
@@ -15,7 +16,6 @@ from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Version
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
 from swift_lightsync.versioning.sites.life import apply_life
-from swift_lightsync.versioning.strategies.strategy import Mode
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import START, Pipeline
 
@@ -118,8 +118,8 @@ class TestSiteRequests(SwiftTestCase):
         """Return with which status a life record is refused, or None."""
         try:
             apply_life(self.sites, *self.place, Life(
-                exists, self.ask.filter.strategy(
-                    {}, 'a', 'c', Mode.WRITE_REPAIR).tick(), 'south'), policy)
+                exists, Stamp.parse(Timestamp.now().internal), 'south'),
+                policy)
         except HTTPException as err:
             return err.status_int
         return None
