@@ -48,8 +48,9 @@ def merged(listing, hidden, reverse, limit):
 
     :param listing: of containers, a list of dicts
     :param hidden: of hidden containers, the same
-    :returns: the listing; where versions are left but the user's container is
-        missing, its name is listed, so that someone looks after them
+    :returns: the listing; where data are left but the user's container is
+        missing, its name is listed, so that someone looks after them; what
+        Swift counts may be records alone
     """
     versions = {user_container(item['name']): item
                 for item in hidden if 'name' in item}
@@ -60,7 +61,7 @@ def merged(listing, hidden, reverse, limit):
                           count=item['count'] + beside['count'])
                      if beside else item)
     found += [dict(item, name=name) for name, item in versions.items()
-              if item['bytes'] or item['count']]
+              if item['bytes']]
     found.sort(key=_listed_name, reverse=reverse)
     return found[:limit]
 

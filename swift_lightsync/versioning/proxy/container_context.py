@@ -4,10 +4,11 @@ so long.
 """
 
 from swift.common.constraints import MAX_CONTAINER_NAME_LENGTH
-from swift.common.http import is_success
+from swift.common.http import HTTP_CONFLICT, is_success
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
     HTTPBadRequest,
+    HTTPConflict,
     HTTPInternalServerError,
     HTTPPreconditionFailed,
     HTTPServiceUnavailable,
@@ -114,7 +115,7 @@ class ContainerContext:
         life = self._next_life(req, strategy) \
             if strategy and _has_metadata(req) else None
         resp = self.versioned.change(req)
-        if resp.status_int == 409 and not strategy:
+        if resp.status_int == HTTP_CONFLICT and not strategy:
             resp = self._put_again(req) or resp
         if is_success(resp.status_int):
             self._made = False
@@ -141,8 +142,8 @@ class ContainerContext:
 
         :param made: whether there was none before
         """
-        if not made and life.described is None:
-            # The first record of one that is older than the site's peers.
+        if not made and not (self.versioned.mode and life.described):
+            # Nothing is recorded of it, or only of one that was deleted.
             return life.describing(described(
                 self.versioned.head(req, self.versioned.path) or {}))
         return life.describing(changed(() if made else life.headers,
@@ -218,6 +219,10 @@ class ContainerContext:
                              self.versioned.hidden_path, {
                                  **self._policy(req),
                                  sysmeta(MODE): self._mode.value})
+        if resp.status_int == HTTP_CONFLICT:
+            raise HTTPConflict(
+                'Cannot enable object versioning: versions of a container of '
+                'this name are in another storage policy.', request=req)
         if not is_success(resp.status_int):
             raise HTTPInternalServerError(
                 'Error enabling object versioning', request=req)

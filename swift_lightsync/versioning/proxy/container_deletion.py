@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """DELETE of a container that has, or had, versions.
 
-Where the site has peers, the life record of the container (VERSIONING.md §5)
-says that it is deleted, and what it was. The hidden container outlives the
-user's: it has the record, and tells peers what is purged. The propagator
-removes it.
+The life record of the container (VERSIONING.md §5) says that it is deleted,
+and what it was. The hidden container outlives the user's: it has the record,
+and tells peers what is purged. The propagator removes it.
 """
 
 from dataclasses import replace
 
-from swift.common.http import is_success
-from swift.common.storage_policy import POLICIES
-from swift.common.swob import HTTPConflict, HTTPInternalServerError
+from swift.common.swob import HTTPConflict
 
 from swift_lightsync.versioning.core.life import Life
-from swift_lightsync.versioning.data.container import authorize, send_internal
+from swift_lightsync.versioning.data.container import authorize
 from swift_lightsync.versioning.data.container_headers import described, put_at
 from swift_lightsync.versioning.proxy.container_listing import is_hidden
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
@@ -62,12 +59,11 @@ class ContainerDeletion:
                 raise _conflict(req)
             self._purge_hidden(req, strategy)
         except RowsUnavailable as err:
-            # An earlier DELETE may have come to its middle only.
             if not err.missing:
                 raise
-            return self._delete_both(req)
-        return self._delete_recorded(req, strategy, own) if strategy.peers \
-            else self._delete_both(req)
+            # There is nothing to delete but the user's.
+            return self.versioned.change(req)
+        return self._delete_recorded(req, strategy, own)
 
     @staticmethod
     def _purge_hidden(req, strategy):
@@ -84,7 +80,7 @@ class ContainerDeletion:
             strategy.purge(entry)
 
     def _delete_recorded(self, req, strategy, own):
-        """Delete the user's container, and tell peers.
+        """Delete the user's container, once that is recorded.
 
         :param own: its headers
         :raises HTTPConflict: if a proxy whose clock is ahead has just put it:
@@ -104,31 +100,3 @@ class ContainerDeletion:
         # Where it has failed, some replicas may be deleted, and the others
         # will be: the propagator ends what is begun.
         return resp
-
-    def _delete_both(self, req):
-        """Delete a container that no other site has. The hidden container goes
-        first: a version that comes meanwhile then keeps both.
-        """
-        status = self._send(req, 'DELETE', self.versioned.hidden_path)
-        if status == 409:
-            # A replica that did not have the version yet may be deleted, and
-            # says so to the others.
-            self._send(req, 'PUT', self.versioned.hidden_path, self._policy())
-            raise _conflict(req)
-        gone = is_success(status) or status == 404
-        resp = self.versioned.change(req) if gone else \
-            HTTPInternalServerError('Error deleting versioned container',
-                                    request=req)
-        if not is_success(resp.status_int) and resp.status_int != 404:
-            # It is kept, or may be, and needs the other.
-            self._send(req, 'PUT', self.versioned.hidden_path, self._policy())
-        return resp
-
-    def _policy(self):
-        policy = POLICIES[self.versioned.info['storage_policy']]
-        return {} if policy.is_deprecated else {
-            'X-Storage-Policy': policy.name}
-
-    def _send(self, req, method, path, headers=()):
-        return send_internal(self.versioned.app, req, method, path,
-                             headers).status_int

@@ -3,6 +3,7 @@
 (VERSIONING.md §5): for strategies, and for data in the hidden container.
 """
 
+from swift.common.http import is_success
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPConflict, Request
 from swift.common.utils import drain_and_close
@@ -133,8 +134,8 @@ class SiteRequests:
         """Return a container.
 
         :param policy: the name of a storage policy, to make the hidden
-            container with that if it is missing; empty: with the default one;
-            None: not to make it
+            container with that if it is missing, and to check that the user's
+            may have versions; empty: with the default one; None: neither
         :returns: a ``SiteContainer``, or None if there is no hidden container
         :raises HTTPException: if it may not have versions
         """
@@ -142,11 +143,15 @@ class SiteRequests:
         mode = self.filter.options.mode
         strategy = versioned.strategy if versioned.mode else \
             versioned.strategy_of_hidden(env, mode)
-        if strategy is None and policy is not None:
+        is_there = is_success(versioned.info['status'])
+        if policy is not None and not versioned.mode and (
+                is_there or strategy is None):
+            # That of a container that is there has the policy of that.
             ContainerContext(
                 versioned, self.filter.options, self.filter.logger
-            ).make_hidden(internal(env, 'PUT', versioned.path,
-                                   _policy_header(policy, container)))
+            ).make_hidden(internal(
+                env, 'PUT', versioned.path, {} if is_there else
+                _policy_header(policy, container)))
             strategy = versioned.make_strategy(mode)
         return strategy and SiteContainer(self.filter, env, versioned,
                                           strategy)

@@ -13,7 +13,13 @@ from swift.common.direct_client import (
     direct_head_container,
 )
 from swift.common.exceptions import ClientException
-from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND, is_success
+from swift.common.http import (
+    HTTP_CONFLICT,
+    HTTP_NOT_FOUND,
+    is_server_error,
+    is_success,
+)
+from swift.common.swob import HTTPException
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
@@ -32,6 +38,9 @@ from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
 _LIVE = Page(VERSIONS, limit=1)
 #: Of containers whose hidden one does not tell it.
 _MODE = 'write-repair'
+#: Seconds for which what a deletion knew of may come after it. An older one
+#: was here, and is gone; sites would tell each other of it in turn, for ever.
+_UNDER_WAY = 86400
 
 
 class Refusal(Exception):
@@ -58,8 +67,9 @@ def apply_life(helper, env, account, container, life, policy):
     :raises HTTPException: if Swift refuses to make the container
     :raises RowsUnavailable: if too few container servers answer
     """
-    # Its deletion is recorded, too: versions may come that it knew of.
-    found = helper.open(env, account, container, policy)
+    found = _opened(helper, (env, account, container), life, policy)
+    if found is None:
+        return
     mine = found.strategy.life()
     if mine and mine.stamp >= life.stamp:
         return
@@ -76,6 +86,23 @@ def apply_life(helper, env, account, container, life, policy):
         _make(found.make, found.strategy, life, found.headers())
     else:
         _delete(found, life)
+
+
+def _opened(helper, path, life, policy):
+    """Return the container of a record; None: it is a deletion of what is not
+    here, and cannot come.
+    """
+    if life.exists:
+        return helper.open(*path, policy)
+    found = helper.open(*path)
+    if found or life.stamp.seconds < time.time() - _UNDER_WAY:
+        return found
+    try:
+        return helper.open(*path, policy)
+    except HTTPException as err:
+        if is_server_error(err.status_int):
+            raise
+        return None
 
 
 def _next(strategy, life, other=None):

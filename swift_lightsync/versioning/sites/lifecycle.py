@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Purges old versions of containers that say how long these are kept
+"""Looks at all containers now and then, for what no row tells of.
+
+It purges old versions of containers that say how long these are kept
 (VERSIONING.md §6): ``X-Versions-Keep`` and ``X-Versions-Expire-Noncurrent``.
+And it makes the life record of a container that has none, since its proxy died
+before.
 
 A version is *noncurrent* from when a newer one of its object was made. The
 server of a container's first replica that is there looks at it, every
@@ -15,8 +19,16 @@ from typing import Iterable, Iterator, Optional
 from swift.common.concurrency import Timeout, sleep
 
 from swift_lightsync.versioning.core.keys import VERSIONS
+from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.row_data import Entry, entry_of
+from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page
+from swift_lightsync.versioning.data.container_headers import (
+    MODE,
+    described,
+    put_at,
+    sysmeta,
+)
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
 
@@ -63,7 +75,7 @@ class Limits:
 
 
 class Lifecycle:
-    """Looks at all containers now and then.
+    """Looks at all containers.
 
     :param node: the ``VersionsPropagator``
     """
@@ -92,10 +104,15 @@ class Lifecycle:
     def _look(self, database):
         headers = self._node.source.headers(database.account,
                                             database.container)
+        strategy = self._node.strategy(database)
+        if headers.get(sysmeta(MODE)) and strategy.life() is None:
+            # Before then: that of the change itself is better, if it comes.
+            stamp = Stamp(put_at(headers).ticks - 1)
+            strategy.set_life(Life(True, stamp, strategy.site).describing(
+                described(headers)))
         limits = Limits.of(headers)
         if limits == Limits():
             return
-        strategy = self._node.strategy(database)
         rows = strategy.each(Page(VERSIONS, limit=MAX_ROWS))
         for _, versions in groupby(map(entry_of, rows),
                                    lambda entry: entry.object):

@@ -177,6 +177,9 @@ class MemoryProxy(Application):
             return HTTPConflict(request=req)
         policy = POLICIES.get_by_name(req.headers.get(
             'X-Storage-Policy', ''))
+        if there and policy and str(policy.idx) != self.containers[place][
+                'X-Backend-Storage-Policy-Index']:
+            return HTTPConflict(request=req)
         if 'X-Storage-Policy' in req.headers:
             self.policies[place] = req.headers['X-Storage-Policy']
         meta = self.containers.setdefault(place, {

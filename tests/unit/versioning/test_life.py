@@ -7,6 +7,7 @@ from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
+from swift.common.utils import Timestamp
 
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.versioning.core.keys import hidden_container
@@ -25,6 +26,7 @@ from swift_lightsync.versioning.data.container_headers import enabled_headers
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.sites import arrivals
 from swift_lightsync.versioning.sites.life import apply_life
+from swift_lightsync.versioning.strategies.strategy import Strategy
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.sites_world import (
     ACCOUNT,
@@ -325,6 +327,17 @@ class TestLife(SitesTestCase):
         self.assertFalse(self.rome.has(CONTAINER))
         self.assertEqual(life, self.rome.strategy.life())
 
+    def test_one_of_long_ago_is_not_recorded_where_nothing_is(self):
+        """It was, and is gone: else sites would tell each other for ever."""
+        life = Life(False, Stamp.parse(Timestamp(
+            time.time() - 86401).internal), 'paris')
+        apply_life(self.rome, {}, ACCOUNT, CONTAINER, life, '')
+        self.assertFalse(self.rome.has(HIDDEN))
+        self.rome.make_container(made=as_of(Stamp(1)), enabled=as_of(Stamp(1)))
+        apply_life(self.rome, {}, ACCOUNT, CONTAINER, life, '')
+        self.assertEqual((False, life), (self.rome.has(CONTAINER),
+                                         self.rome.strategy.life()))
+
     def test_nor_does_it_delete_a_container_that_never_had_versions(self):
         self.rome._ask_all('PUT', CONTAINER, as_of(Stamp(1)))
         apply_life(self.rome, {}, ACCOUNT, CONTAINER, Life(
@@ -360,6 +373,18 @@ class TestLife(SitesTestCase):
         self.assertIsNotNone(self.paris.latest('p'))
         apply_life(self.paris, {}, ACCOUNT, CONTAINER, life, '')
         self.assertTrue(self.paris.has(CONTAINER))
+
+    def test_one_whose_proxy_died_before_its_record_comes_to_all_sites(self):
+        self.rome.make_container()
+        self.rome.begin_change('POST', X_Container_Read='.r:*')
+        version = self.rome.put('o', b'1')
+        with mock.patch.object(Strategy, 'set_life'):
+            self.settle()
+        self.assertEqual(['rome'], self.exist())
+        self.settle()
+        self.assertEqual(['.r:*'] * 3, [
+            site.metadata('X-Container-Read') for site in self.sites])
+        self.assertEqual(str(version.id), self.oslo.latest('o'))
 
     def test_a_purge_brings_no_deleted_container_back(self):
         self.rome.create()

@@ -38,6 +38,11 @@ class TestRemoval(SitesTestCase):
     def test_a_hidden_container_goes_when_all_have_all(self):
         self.assert_removed()
 
+    def test_that_of_a_site_without_peers_goes_too(self):
+        self.rome.introduce([])
+        self.remove(self.rome)
+        self.assertFalse(self.rome.has(HIDDEN))
+
     def test_it_stays_while_a_peer_does_not_answer(self):
         self.oslo.go_away()
         self.remove(self.rome, self.paris)

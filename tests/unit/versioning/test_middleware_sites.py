@@ -7,6 +7,7 @@ from unittest import mock
 from swift.common import storage_policy
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import HTTPException, Request
+from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import ENABLED, Life
@@ -14,6 +15,7 @@ from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Version
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
+from swift_lightsync.versioning.sites.life import apply_life
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import START, Pipeline
 
@@ -99,6 +101,38 @@ class TestSiteRequests(SwiftTestCase):
         with self.assertRaises(HTTPException) as caught:
             self.sites.open(*self.place, '')
         self.assertEqual(400, caught.exception.status_int)
+        self.assertEqual([('a', 'c')], list(self.ask.proxy.containers))
+
+    def follow(self, exists, policy=''):
+        """Return with which status a life record is refused, or None."""
+        try:
+            apply_life(self.sites, *self.place, Life(
+                exists, Stamp.parse(Timestamp.now().internal), 'south'),
+                policy)
+        except HTTPException as err:
+            return err.status_int
+        return None
+
+    def test_nor_is_one_whose_hidden_container_was_there_before(self):
+        for header, value, status in (
+                ('X-Container-Sysmeta-Versions-Location', 'v', 400),
+                ('X-Backend-Storage-Policy-Index', '1', 409)):
+            self.ask.proxy.containers.clear()
+            with self.subTest(header), \
+                    mock.patch.object(storage_policy, '_POLICIES', POLICIES):
+                strategy = self.sites.open(*self.place, 'one').strategy
+                self.ask('PUT', 'c')
+                self.ask.proxy.containers['a', 'c'][header] = value
+                self.assertEqual(status, self.follow(True, 'one'))
+                # .life would make it what is recorded.
+                self.assertIsNone(strategy.life())
+
+    def test_a_deletion_of_what_cannot_be_here_is_done(self):
+        self.assertIsNone(self.follow(False, 'two'))
+        self.ask('PUT', 'c')
+        self.ask.proxy.containers['a', 'c'][
+            'X-Container-Sysmeta-Versions-Location'] = 'v'
+        self.assertIsNone(self.follow(False))
         self.assertEqual([('a', 'c')], list(self.ask.proxy.containers))
 
     def test_what_was_shipped_can_be_read(self):
