@@ -39,7 +39,7 @@ _LIVE = Page(VERSIONS, limit=1)
 #: Of containers whose hidden one does not tell it.
 _MODE = 'write-repair'
 #: Seconds for which what a deletion knew of may come after it. An older one
-#: was here, and is gone; sites would tell each other of it in turn, for ever.
+#: was here, and is gone; sites would tell each other of it again and again.
 _UNDER_WAY = 86400
 
 

@@ -328,7 +328,7 @@ class TestLife(SitesTestCase):
         self.assertEqual(life, self.rome.strategy.life())
 
     def test_one_of_long_ago_is_not_recorded_where_nothing_is(self):
-        """It was, and is gone: else sites would tell each other for ever."""
+        """It was, and is gone; else sites tell each other again and again."""
         life = Life(False, Stamp.parse(Timestamp(
             time.time() - 86401).internal), 'paris')
         apply_life(self.rome, {}, ACCOUNT, CONTAINER, life, '')
