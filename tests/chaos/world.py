@@ -48,7 +48,8 @@ def running_world(stock=False):
             os.environ, faults.environment()))
         if stock:
             made = Cluster(ClusterSpec(
-                os.path.join(root, 'rome'), NODES, replicator='stock',
+                os.path.join(root, 'sites', 'rome'), NODES,
+                replicator='stock',
                 policies=_policies(STOCK), base_port=free_base_port(NODES),
                 replication_ports=False))
         else:
