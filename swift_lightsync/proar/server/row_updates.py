@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from swift.common.concurrency import Event, Timeout, spawn, tpool
 from swift.common.storage_policy import POLICIES
-from swift.common.utils import hash_path
+from swift.common.utils import hash_path, split_path
 from swift.obj.server import ObjectController
 
 from swift_lightsync.proar.core.oplog import Entry, Op
@@ -152,12 +152,10 @@ class RowUpdates(ObjectController):
         if hosts != devices:
             # Swift says so, and updates none.
             return super().container_update(*args)
-        path = request.headers.get('X-Backend-Quoted-Container-Path')
-        path = unquote(path) if path else request.headers.get(
-            'X-Backend-Container-Path')
         updates = _Updates(headers_out, hosts, Row(
             op, account, container, obj, headers_out,
-            request.headers.get('X-Container-Root-Db-State'), path))
+            request.headers.get('X-Container-Root-Db-State'),
+            _shard_of(request)))
         self._updates[id(headers_out)] = updates
         spawn(self._update_all, updates, args)
         self._await(updates, logged, objdevice, policy)
@@ -253,6 +251,20 @@ class RowUpdates(ObjectController):
             self.logger.increment('proar.rows.errors')
             self._troubles.count(objdevice, 'failed_rows')
             self.logger.error('Unable to log a container update: %s', err)
+
+
+def _shard_of(request):
+    """Return the path of the shard that is to be updated; None: there is none,
+    or Swift updates the root, for the path is not account/container.
+    """
+    path = request.headers.get('X-Backend-Quoted-Container-Path')
+    path = unquote(path) if path else request.headers.get(
+        'X-Backend-Container-Path')
+    try:
+        split_path('/' + (path or ''), 2, 2)
+    except ValueError:
+        return None
+    return path
 
 
 def _log(log, entry):

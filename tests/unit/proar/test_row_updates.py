@@ -150,6 +150,17 @@ class TestServer(RowsTestCase):
         self.hung.send()
         wait_for(lambda: not self.app._updates, 'it is forgotten')
 
+    def test_what_is_kept_for_no_shard_is_for_the_root(self):
+        """As Swift's own update is, which says so."""
+        self.app.container_update_timeout = 0.2
+        hosts = [self.container_server(None) for _ in range(3)]
+        self.assertEqual(201, self.write(
+            hosts, **{'X-Backend-Container-Path': 'no-path'}))
+        kept, = self.kept()
+        self.assertNotIn('container_path', kept)
+        self.hung.send()
+        wait_for(lambda: not self.app._updates, 'it is forgotten')
+
     def test_a_row_that_cannot_be_logged_is_counted(self):
         sync = Segment.sync
         times = iter((sync, mock.Mock(side_effect=OSError(5, 'EIO'))))
