@@ -167,7 +167,8 @@ class LifeTask(Upkeep):
        a proxy has died between the record and the deletion. If it was made or
        changed since, or has objects of its own, it is recorded to exist.
     4. If it has none for long enough, and all peers have all rows, its hidden
-       container is deleted. (One that was sharded stays.)
+       container is deleted; without peers at once. (One that was sharded
+       stays.)
     """
 
     name = '.life'
@@ -220,7 +221,9 @@ class LifeTask(Upkeep):
         if self._headers(database).get(sysmeta(MODE)):
             self._finish(database, life)
             return False
-        end = life.stamp.seconds + self._node.options.reclaim_age
+        # Peers may have versions that come later.
+        end = life.stamp.seconds + (
+            self._node.options.reclaim_age if self._node.peers else 0)
         if end > time.time() or not database.is_whole or \
                 database.items(database.shipped(self._node.peers), 1):
             return False
