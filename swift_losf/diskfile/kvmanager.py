@@ -162,10 +162,12 @@ class KVManager(diskfile.BaseDiskFileManager):
         except DiskFileBadMetadataChecksum as err:
             # An ssync receiver that heard of it would end, and never come to
             # the rest of the partition: so it gets this object anew, too.
-            where = self.find(path)[1]
-            self.quarantine_renamer(where.device_path, path)
-            self.logger.increment('quarantines')
-            self.logger.warning('Quarantined object %s: %s', path, err)
+            # Where a newer file has replaced it meanwhile, that one stays.
+            if self.files.locate(path):
+                where = self.find(path)[1]
+                self.quarantine_renamer(where.device_path, path)
+                self.logger.increment('quarantines')
+                self.logger.warning('Quarantined object %s: %s', path, err)
             raise DiskFileNotExist() from err
 
     def get_list_command(self, device_path, policy, partition, object_hash):

@@ -7,6 +7,7 @@ from unittest import mock
 
 from swift.common.concurrency import GreenPool
 from swift.common.exceptions import (
+    DiskFileBadMetadataChecksum,
     DiskFileError,
     DiskFileNotExist,
     DiskFileQuarantined,
@@ -99,6 +100,20 @@ class TestDamage(KVTest):
                 self.manager.get_diskfile_from_hash(
                     'd1', PARTITION, self.hash(), self.policy)
             self.assert_quarantined(*names)
+
+    def test_what_a_newer_put_has_replaced_meanwhile_costs_that_nothing(self):
+        self.assert_status(201, 'PUT', body=b'content')
+
+        def overtaken(path):
+            self.assert_status(201, 'PUT', body=b'newer')
+            raise DiskFileBadMetadataChecksum(path)
+        path = os.path.join(self.diskfile()._datadir, self.only_file()[0])
+        with mock.patch.object(self.manager.files, 'read_file_metadata',
+                               overtaken), \
+                self.assertRaises(DiskFileNotExist):
+            self.manager.read_metadata(path)
+        self.assertEqual([], self.quarantined())
+        self.assert_status(200, 'GET')
 
     def test_a_record_that_is_gone_while_the_index_has_it(self):
         self.assert_status(201, 'PUT', body=b'content')
