@@ -136,30 +136,31 @@ class TestServer(RowsTestCase):
         self.assertEqual({'PUT', 'DELETE'},
                          {each['op'] for each in self.kept()})
 
-    def test_it_is_kept_before_the_answer_though_they_hang(self):
+    def keep(self, path):
+        """Return the update that is kept where all container servers hang.
+
+        :param path: account/container of the shard, as the proxy has it
+        """
         self.app.container_update_timeout = 0.2
         hosts = [self.container_server(None) for _ in range(3)]
         self.assertEqual(201, self.write(
-            hosts, **{'X-Backend-Container-Path': '.shards_a/c-1'}))
+            hosts, **{'X-Backend-Container-Path': path}))
         kept, = self.kept()
+        self.assertEqual(['MODIFY', 'ROW'], self.ops())
+        self.hung.send()
+        wait_for(lambda: not self.app._updates, 'it is forgotten')
+        return kept
+
+    def test_it_is_kept_before_the_answer_though_they_hang(self):
+        kept = self.keep('.shards_a/c-1')
         self.assertEqual(
             ('PUT', 'a', 'c', 'o', '4', '.shards_a/c-1'),
             (kept['op'], kept['account'], kept['container'], kept['obj'],
              kept['headers']['x-size'], kept['container_path']))
-        self.assertEqual(['MODIFY', 'ROW'], self.ops())
-        self.hung.send()
-        wait_for(lambda: not self.app._updates, 'it is forgotten')
 
     def test_what_is_kept_for_no_shard_is_for_the_root(self):
         """As Swift's own update is, which says so."""
-        self.app.container_update_timeout = 0.2
-        hosts = [self.container_server(None) for _ in range(3)]
-        self.assertEqual(201, self.write(
-            hosts, **{'X-Backend-Container-Path': 'no-path'}))
-        kept, = self.kept()
-        self.assertNotIn('container_path', kept)
-        self.hung.send()
-        wait_for(lambda: not self.app._updates, 'it is forgotten')
+        self.assertNotIn('container_path', self.keep('no-path'))
 
     def test_a_row_that_cannot_be_logged_is_counted(self):
         sync = Segment.sync
