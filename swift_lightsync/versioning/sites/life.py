@@ -115,6 +115,11 @@ def _next(strategy, life, other=None):
                       other)
 
 
+def _living(strategy, life):
+    """Return the record of a container that lives on against its deletion."""
+    return replace(_next(strategy, life), exists=True)
+
+
 def _make(make, strategy, life, before):
     """Have Swift make a container what its record says.
 
@@ -153,7 +158,7 @@ def _delete(container, life):
             return
         if status != HTTP_CONFLICT:
             raise Refusal(503, 'DELETE of the container: %d' % status)
-    strategy.set_life(replace(_next(strategy, life), exists=True))
+    strategy.set_life(_living(strategy, life))
 
 
 class LifeTask(Upkeep):
@@ -235,7 +240,7 @@ class LifeTask(Upkeep):
             if strategy.is_empty():
                 return False
             # First: a container is never there against its record.
-            life = replace(_next(strategy, life), exists=True)
+            life = _living(strategy, life)
             strategy.set_life(life)
             self._make(database, life, self._headers(database))
             self._logger.info('%s: its container was deleted, but has live '
@@ -276,7 +281,7 @@ class LifeTask(Upkeep):
                 for node in nodes]) or not all([
                     self._delete(node, part, place, stamp)
                     for node in nodes]):
-            strategy.set_life(replace(_next(strategy, life), exists=True))
+            strategy.set_life(_living(strategy, life))
 
     @staticmethod
     def _is_used(node, part, place, stamp):
