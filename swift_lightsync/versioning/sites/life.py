@@ -142,7 +142,7 @@ def _delete(container, life):
         # These become versions, which its deleter did not know of.
         raise Refusal(HTTP_CONFLICT, 'the container has objects that are '
                       'older than its versioning')
-    # A deletion that is refused clears the metadata all the same.
+    # One that would be refused is not recorded either.
     if put_at(found) <= life.stamp:
         # First: who is refused to make the container finds out why.
         life = strategy.set_life(life)
@@ -271,7 +271,7 @@ class LifeTask(Upkeep):
         place = database.account, database.container
         stamp = str(life.stamp)
         part, nodes = self._node.ring.get_nodes(*place)
-        # A deletion that is refused clears the metadata all the same.
+        # Of all replicas or of none.
         if any([self._is_used(node, part, place, life.stamp)
                 for node in nodes]) or not all([
                     self._delete(node, part, place, stamp)
