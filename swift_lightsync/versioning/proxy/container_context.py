@@ -19,6 +19,7 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
+from swift_lightsync.versioning.core.keys import UNUSED
 from swift_lightsync.versioning.core.life import as_of
 from swift_lightsync.versioning.data.container import authorize, send_internal
 from swift_lightsync.versioning.data.container_headers import (
@@ -283,10 +284,10 @@ class ContainerContext:
 
     def _delete_hidden(self, req):
         """Leave nothing of an attempt that failed, unless another one has
-        succeeded meanwhile.
+        succeeded meanwhile, or another site has sent something.
         """
         own = self.versioned.head(req, self.versioned.path) or {}
         if own.get(sysmeta(MODE)):
             return
         send_internal(self.versioned.app, req, 'DELETE',
-                      self.versioned.hidden_path)
+                      self.versioned.hidden_path, {UNUSED: 'true'})

@@ -42,9 +42,9 @@ from swift.container.server import (
 
 from swift_lightsync.common.options import number, read_option
 from swift_lightsync.versioning.core import verb
-from swift_lightsync.versioning.core.keys import RESERVED
+from swift_lightsync.versioning.core.keys import RESERVED, UNUSED, VERSIONS
 from swift_lightsync.versioning.server.databases import KeptDatabases
-from swift_lightsync.versioning.server.replica import answer, has_versions
+from swift_lightsync.versioning.server.replica import answer, has_rows
 
 
 def _is_utf8(path: str) -> bool:
@@ -133,12 +133,13 @@ class VersionVerb(ContainerController):
         """Delete a container, unless it was made or changed since: Swift
         refuses that, too, but clears its metadata. A hidden one is
         deleted only if it has no live version: those below a delete marker do
-        not count as objects.
+        not count as objects; where it is said to be unused, not even a record.
         """
+        prefix = '' if UNUSED in req.headers else VERSIONS
         if os.path.exists(broker.db_file) and not broker.is_deleted() and (
                 req_timestamp <= Timestamp(
                     broker.get_info()['put_timestamp']) or
-                container.startswith(RESERVED) and has_versions(broker)):
+                container.startswith(RESERVED) and has_rows(broker, prefix)):
             return HTTPConflict(request=req)
         return super().DELETE_container(req, account, container,
                                         req_timestamp, broker)

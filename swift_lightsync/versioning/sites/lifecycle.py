@@ -3,8 +3,8 @@
 
 It purges old versions of containers that say how long these are kept
 (VERSIONING.md §6): ``X-Versions-Keep`` and ``X-Versions-Expire-Noncurrent``.
-And it makes the life record of a container that has none, since its proxy died
-before.
+And it makes the life record of a container that has none: its proxy died
+before, or the site that has it is lost for good.
 
 A version is *noncurrent* from when a newer one of its object was made. The
 server of a container's first replica that is there looks at it, every
@@ -36,6 +36,8 @@ _SYSMETA = 'X-Container-Sysmeta-Site-Versions-'
 KEEP = _SYSMETA + 'Keep'
 EXPIRE = _SYSMETA + 'Expire-Noncurrent'
 _DAY = 86400
+#: Seconds in which the life record follows a hidden container.
+_UNDER_WAY = 3600
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,8 @@ class Lifecycle:
         headers = self._node.source.headers(database.account,
                                             database.container)
         strategy = self._node.strategy(database)
-        if headers.get(sysmeta(MODE)) and strategy.life() is None:
-            # Before then: that of the change itself is better, if it comes.
-            stamp = Stamp(put_at(headers).ticks - 1)
-            strategy.set_life(Life(True, stamp, strategy.site).describing(
-                described(headers)))
+        if strategy.life() is None:
+            self._record(database, headers, strategy)
         limits = Limits.of(headers)
         if limits == Limits():
             return
@@ -121,3 +120,20 @@ class Lifecycle:
                 self._node.source.delete_data(
                     database.account, database.container, [entry], strategy)
                 self._logger.increment('expired')
+
+    def _record(self, database, headers, strategy):
+        """Make a life record that any other is better than.
+
+        :param headers: of the user's container; none: it is not there
+        """
+        if headers.get(sysmeta(MODE)):
+            # Before then: that of the change itself is better, if it comes.
+            stamp = Stamp(put_at(headers).ticks - 1)
+            strategy.set_life(Life(True, stamp, strategy.site).describing(
+                described(headers)))
+        elif not headers and put_at(self._node.source.headers(
+                database.account, database.hidden_container
+                )).seconds < time.time() - _UNDER_WAY:
+            # Its site is lost, or has failed to enable versions.
+            strategy.set_life(Life(not strategy.is_empty(), Stamp(1),
+                                   strategy.site))
