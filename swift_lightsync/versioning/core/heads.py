@@ -17,16 +17,14 @@ only who knows what a majority holds does (strategies/strategy.py).
 from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from swift_lightsync.versioning.core.keys import (
-    VERSIONS,
-    listing_name,
-    purge_name,
-)
 from swift_lightsync.versioning.core.row_data import (
+    VERSIONS,
     Entry,
     Row,
     entry_of,
+    listing_name,
     listing_row,
+    purge_name,
     purge_record,
     row_of,
 )

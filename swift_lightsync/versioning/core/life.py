@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Dict, Iterable, Optional, Tuple
 
 from swift_lightsync.common.records import Length, Parsed, Record
-from swift_lightsync.versioning.core.keys import LIFE
 from swift_lightsync.versioning.core.row_data import (
+    LIFE,
     Row,
     parameters_of,
     with_parameters,

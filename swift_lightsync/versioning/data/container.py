@@ -22,7 +22,7 @@ from swift.proxy.controllers.base import (
 )
 
 from swift_lightsync.common.rowless import ROWLESS
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.data.container_headers import ENABLED, MODE
 from swift_lightsync.versioning.strategies.strategy import Mode
 

@@ -8,13 +8,14 @@ from typing import Any, Dict
 from swift.common.exceptions import ChunkReadError
 from swift.common.swob import HTTPException
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.life import life_of
+from swift_lightsync.versioning.core.row_data import (
     LIFE,
+    Kind,
+    entry_of,
     purge_name,
     version_name,
 )
-from swift_lightsync.versioning.core.life import life_of
-from swift_lightsync.versioning.core.row_data import Kind, entry_of
 from swift_lightsync.versioning.core.shipping import MAX_ERROR, Result
 from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request

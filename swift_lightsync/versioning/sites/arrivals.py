@@ -14,8 +14,7 @@ from typing import Any, Dict, List
 
 from swift.common.concurrency import GreenPool, Timeout
 
-from swift_lightsync.versioning.core.keys import LIFE
-from swift_lightsync.versioning.core.row_data import Kind
+from swift_lightsync.versioning.core.row_data import LIFE, Kind
 from swift_lightsync.versioning.core.shipping import (
     LATER,
     Lacking,

@@ -30,9 +30,8 @@ from swift_lightsync.versioning.core.comparing import (
     Digest,
     bucket_of,
 )
-from swift_lightsync.versioning.core.keys import PURGES, VERSIONS
 from swift_lightsync.versioning.core.life import life_row
-from swift_lightsync.versioning.core.row_data import entry_of
+from swift_lightsync.versioning.core.row_data import PURGES, VERSIONS, entry_of
 from swift_lightsync.versioning.core.shipping import (
     MAX_HEAD,
     bounded,

@@ -18,19 +18,17 @@ from swift.common.exceptions import LockTimeout
 from swift.common.utils import decode_timestamps, get_db_files
 from swift.container.backend import UNSHARDED
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.life import Life, life_of
+from swift_lightsync.versioning.core.row_data import (
     LIFE,
     PURGES,
     RESERVED,
     VERSIONS,
-    user_container,
-)
-from swift_lightsync.versioning.core.life import Life, life_of
-from swift_lightsync.versioning.core.row_data import (
     Entry,
     Row,
     entry_of,
     parameters_of,
+    user_container,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE

@@ -14,7 +14,7 @@ from swift.common.concurrency import sleep
 from swift.common.utils import audit_location_generator
 from swift.container.backend import DATADIR, ContainerBroker
 
-from swift_lightsync.versioning.core.keys import RESERVED, user_container
+from swift_lightsync.versioning.core.row_data import RESERVED, user_container
 from swift_lightsync.versioning.sites.database import (
     BROKER_ERRORS,
     Database,

@@ -22,8 +22,8 @@ from swift.common.http import (
 from swift.common.swob import HTTPException
 from swift.common.utils import Timestamp
 
-from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
 from swift_lightsync.versioning.core.life import life_row
+from swift_lightsync.versioning.core.row_data import LIFE, VERSIONS
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.data.container_headers import (
     MODE,

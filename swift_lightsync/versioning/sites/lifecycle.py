@@ -18,9 +18,8 @@ from typing import Iterable, Iterator, Optional
 
 from swift.common.concurrency import Timeout, sleep
 
-from swift_lightsync.versioning.core.keys import VERSIONS
 from swift_lightsync.versioning.core.life import Life
-from swift_lightsync.versioning.core.row_data import Entry, entry_of
+from swift_lightsync.versioning.core.row_data import VERSIONS, Entry, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page
 from swift_lightsync.versioning.data.container_headers import (

@@ -13,12 +13,14 @@ from swift.common.concurrency import Timeout
 
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.heads import is_listed_right
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
+    Kind,
+    Row,
+    entry_of,
     listing_name,
     purge_name,
     version_name,
 )
-from swift_lightsync.versioning.core.row_data import Kind, Row, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable

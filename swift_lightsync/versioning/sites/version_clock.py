@@ -33,9 +33,9 @@ from swift_lightsync.common.command import (
 from swift_lightsync.common.options import OptionError, positive_seconds
 from swift_lightsync.common.text import printable
 from swift_lightsync.versioning.core.heads import purge_rows
-from swift_lightsync.versioning.core.keys import LIFE
 from swift_lightsync.versioning.core.life import Life, life_of
 from swift_lightsync.versioning.core.row_data import (
+    LIFE,
     Entry,
     Kind,
     entry_of,

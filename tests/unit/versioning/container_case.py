@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to containers, in both modes."""
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from tests.unit.versioning.proxies import Pipeline
 
 HIDDEN = ('a', hidden_container('c'))

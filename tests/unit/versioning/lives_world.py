@@ -12,7 +12,7 @@ from unittest import mock
 from swift.common.swob import Response
 from swift.common.utils import Timestamp
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.core.signature import Claim
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container_headers import (

@@ -12,12 +12,12 @@ from swift_lightsync.versioning.core.heads import (
     lookups,
     planned,
 )
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
+    entry_of,
     hidden_container,
     parse_version,
     versions_of,
 )
-from swift_lightsync.versioning.core.row_data import entry_of
 from swift_lightsync.versioning.core.verb import Answer, Page, WireRow
 from swift_lightsync.versioning.rows.replies import (
     Reply,

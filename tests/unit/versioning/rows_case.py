@@ -3,12 +3,10 @@
 
 
 
-from swift_lightsync.versioning.core.keys import (
-    hidden_container,
-)
 from swift_lightsync.versioning.core.row_data import (
     Entry,
     Row,
+    hidden_container,
 )
 from swift_lightsync.versioning.core.stamp import Stamp, offset_of
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow

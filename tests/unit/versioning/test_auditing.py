@@ -6,16 +6,14 @@ from unittest import mock
 
 from swift.common.utils import ShardRange, Timestamp
 
-from swift_lightsync.versioning.core.keys import (
-    VERSIONS,
-    hidden_container,
-    listing_name,
-    version_name,
-)
 from swift_lightsync.versioning.core.row_data import (
+    VERSIONS,
     Row,
+    hidden_container,
     listed_of,
+    listing_name,
     listing_row,
+    version_name,
 )
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.stored_headers import DELETE_AT

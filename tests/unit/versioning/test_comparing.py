@@ -19,7 +19,10 @@ from swift_lightsync.versioning.core.comparing import (
     Digest,
     differences,
 )
-from swift_lightsync.versioning.core.keys import hidden_container, versions_of
+from swift_lightsync.versioning.core.row_data import (
+    hidden_container,
+    versions_of,
+)
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.replies import Reply

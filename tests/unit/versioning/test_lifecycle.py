@@ -3,7 +3,7 @@
 
 from unittest import mock
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.sites import lifecycle
 from swift_lightsync.versioning.sites.lifecycle import EXPIRE, KEEP
 from tests.unit.versioning.sites_world import CONTAINER, SitesTestCase

@@ -9,7 +9,7 @@ from swift.common.swob import (
     HTTPForbidden,
 )
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.proxy import middleware
 from swift_lightsync.versioning.rows.rows import RowsUnavailable, VerbMissing
 from tests.unit.sync.fixtures import SwiftTestCase

@@ -11,8 +11,11 @@ from swift.common.swob import (
     Request,
 )
 
-from swift_lightsync.versioning.core.keys import LIFE, hidden_container
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    LIFE,
+    hidden_container,
+)
 from swift_lightsync.versioning.data import object_writes
 from swift_lightsync.versioning.data.object_writes import ObjectWrites
 from tests.unit.versioning.object_case import ObjectCase

@@ -8,11 +8,12 @@ from unittest import mock
 from swift.common.swob import HTTPServiceUnavailable
 
 from swift_lightsync.versioning.core import shipping
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    Kind,
     hidden_container,
 )
-from swift_lightsync.versioning.core.life import Life
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.shipping import (
     LATER,

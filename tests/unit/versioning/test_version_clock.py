@@ -8,7 +8,7 @@ import os
 import shutil
 from unittest import mock
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.sites import version_clock
 from swift_lightsync.versioning.sites.propagator import (
     SECTION,
