@@ -9,16 +9,7 @@ they cost follows the rows that they return.
 import json
 from dataclasses import dataclass
 from sqlite3 import Connection, Cursor, OperationalError
-from typing import (
-    Any,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Tuple,
-    Union,
-)
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 from urllib.parse import unquote
 
 from swift.common.concurrency import sleep
