@@ -10,10 +10,7 @@ from swift.common.swob import (
     str_to_wsgi,
     wsgi_quote,
 )
-from swift.common.utils import (
-    config_true_value,
-    drain_and_close,
-)
+from swift.common.utils import config_true_value, drain_and_close
 from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import (
     clear_info_cache,

@@ -32,11 +32,7 @@ from swift_lightsync.versioning.core.comparing import (
 )
 from swift_lightsync.versioning.core.life import life_row
 from swift_lightsync.versioning.core.row_data import PURGES, VERSIONS, entry_of
-from swift_lightsync.versioning.core.shipping import (
-    MAX_HEAD,
-    bounded,
-    encoded,
-)
+from swift_lightsync.versioning.core.shipping import MAX_HEAD, bounded, encoded
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page

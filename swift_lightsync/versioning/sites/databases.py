@@ -21,11 +21,7 @@ from swift_lightsync.versioning.sites.database import (
     closed_after,
     described,
 )
-from swift_lightsync.versioning.sites.directories import (
-    YIELD,
-    Above,
-    state_of,
-)
+from swift_lightsync.versioning.sites.directories import YIELD, Above, state_of
 
 #: Seconds, more than those between two ticks of a file system's clock.
 TICK = 0.1

@@ -13,10 +13,7 @@ from swift.common.middleware.memcache import MemcacheMiddleware
 from swift.common.request_helpers import USE_REPLICATION_NETWORK_HEADER
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPException, Request
-from swift.common.utils import (
-    close_if_possible,
-    drain_and_close,
-)
+from swift.common.utils import close_if_possible, drain_and_close
 from swift.common.wsgi import ConfigString
 from swift.proxy.controllers.base import (
     get_cache_key,

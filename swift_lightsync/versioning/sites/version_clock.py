@@ -24,12 +24,7 @@ from swift.common.utils import (
     set_swift_dir,
 )
 
-from swift_lightsync.common.command import (
-    UsageError,
-    argument,
-    json_text,
-    run,
-)
+from swift_lightsync.common.command import UsageError, argument, json_text, run
 from swift_lightsync.common.options import OptionError, positive_seconds
 from swift_lightsync.common.text import printable
 from swift_lightsync.versioning.core.heads import purge_rows

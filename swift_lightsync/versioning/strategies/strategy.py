@@ -16,10 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import List, Optional
 
-from swift_lightsync.versioning.core.heads import (
-    purge_rows,
-    with_least_vector,
-)
+from swift_lightsync.versioning.core.heads import purge_rows, with_least_vector
 from swift_lightsync.versioning.core.life import life_row
 from swift_lightsync.versioning.core.row_data import (
     Entry,

@@ -24,11 +24,7 @@ from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.rows.rows import ClockRefused
 from swift_lightsync.versioning.sites.database import Database
 from swift_lightsync.versioning.sites.receiver import HEADER
-from tests.unit.versioning.sites_world import (
-    CONTAINER,
-    SITES,
-    SiteContainer,
-)
+from tests.unit.versioning.sites_world import CONTAINER, SITES, SiteContainer
 
 HIDDEN = hidden_container(CONTAINER)
 OBJECTS = ('o', 'p')

@@ -6,12 +6,7 @@ from types import SimpleNamespace
 
 from swift.common.memcached import MemcacheConnectionError
 
-from swift_lightsync.versioning.core.heads import (
-    Held,
-    Plan,
-    lookups,
-    planned,
-)
+from swift_lightsync.versioning.core.heads import Held, Plan, lookups, planned
 from swift_lightsync.versioning.core.row_data import (
     entry_of,
     hidden_container,

@@ -30,11 +30,7 @@ from swift_lightsync.versioning.sites import compare_task
 from swift_lightsync.versioning.sites.compare_task import CompareTask
 from swift_lightsync.versioning.sites.sync_state import read
 from tests.unit.sync.fixtures import SwiftTestCase
-from tests.unit.versioning.sites_world import (
-    ACCOUNT,
-    CONTAINER,
-    SitesTestCase,
-)
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
 HIDDEN = hidden_container(CONTAINER)
 

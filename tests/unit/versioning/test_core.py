@@ -57,11 +57,7 @@ from swift_lightsync.versioning.core.verb import (
     Shard,
     WireRow,
 )
-from swift_lightsync.versioning.core.version import (
-    Vector,
-    Version,
-    frontier,
-)
+from swift_lightsync.versioning.core.version import Vector, Version, frontier
 from swift_lightsync.versioning.rows import views
 from swift_lightsync.versioning.rows.views import View
 from swift_lightsync.versioning.sites.options import SiteOptions

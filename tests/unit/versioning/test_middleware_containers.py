@@ -5,9 +5,7 @@ from unittest import mock
 
 from swift.common import storage_policy
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
-from swift.common.swob import (
-    HTTPForbidden,
-)
+from swift.common.swob import HTTPForbidden
 
 from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.proxy import middleware

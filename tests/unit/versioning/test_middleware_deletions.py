@@ -12,10 +12,7 @@ from swift.common.swob import (
 
 from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.rows.rows import (
-    ClockRefused,
-    RowsUnavailable,
-)
+from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
 from swift_lightsync.versioning.strategies.strategy import Mode
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.container_case import (

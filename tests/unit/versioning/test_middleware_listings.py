@@ -3,15 +3,10 @@
 
 import json
 
-from swift.common.swob import (
-    Request,
-)
+from swift.common.swob import Request
 
 from tests.unit.sync.fixtures import SwiftTestCase
-from tests.unit.versioning.container_case import (
-    SUSPEND,
-    ContainerCase,
-)
+from tests.unit.versioning.container_case import SUSPEND, ContainerCase
 
 
 class ListingsCase(ContainerCase):

@@ -14,7 +14,7 @@ from swift_lightsync.versioning.core.row_data import Entry, hidden_container
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Version
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
-from swift_lightsync.versioning.sites.life import apply_life
+from swift_lightsync.versioning.sites.applying import apply_life
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import START, Pipeline
 

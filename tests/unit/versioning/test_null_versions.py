@@ -5,11 +5,7 @@ that are written while it is suspended.
 
 from unittest import mock
 
-from swift.common.swob import (
-    HTTPForbidden,
-    HTTPServiceUnavailable,
-    Request,
-)
+from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, Request
 
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,

@@ -22,23 +22,13 @@ from swift_lightsync.versioning.core.shipping import (
     Group,
     Offered,
 )
-from swift_lightsync.versioning.core.signature import (
-    ANSWER_HEADER,
-)
+from swift_lightsync.versioning.core.signature import ANSWER_HEADER
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector
 from swift_lightsync.versioning.sites import arrivals
 from swift_lightsync.versioning.sites import receiver as receiver_module
-from tests.unit.versioning.receiver_case import (
-    BODY,
-    ReceiverCase,
-    framed,
-)
-from tests.unit.versioning.sites_world import (
-    ACCOUNT,
-    CONTAINER,
-    SiteContainer,
-)
+from tests.unit.versioning.receiver_case import BODY, ReceiverCase, framed
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SiteContainer
 
 
 class TestWhatIsSigned(ReceiverCase):

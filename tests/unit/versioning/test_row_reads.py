@@ -15,9 +15,7 @@ from swift_lightsync.versioning.core.row_data import (
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page, Request
 from swift_lightsync.versioning.rows import replicas, views
-from swift_lightsync.versioning.rows.rows import (
-    RowsUnavailable,
-)
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.rows_case import (
     RowsCase,

@@ -12,9 +12,7 @@ from swift.common.concurrency import sleep, spawn
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.progress import turn
 from swift_lightsync.versioning.core.sync_point import QUEUE
-from swift_lightsync.versioning.sites.options import (
-    PropagatorOptions,
-)
+from swift_lightsync.versioning.sites.options import PropagatorOptions
 from swift_lightsync.versioning.sites.task_runner import TaskRunner
 from tests.unit.sync.fixtures import CapturingLogger
 from tests.unit.versioning.fakes import NOW

@@ -16,11 +16,7 @@ from swift_lightsync.versioning.sites.propagator import (
 )
 from swift_lightsync.versioning.sites.version_clock import main
 from tests.unit.sync.fixtures import wait_for
-from tests.unit.versioning.sites_world import (
-    ACCOUNT,
-    CONTAINER,
-    SitesTestCase,
-)
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
 HOUR = 3600
 
