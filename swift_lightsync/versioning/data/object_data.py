@@ -38,8 +38,8 @@ from swift_lightsync.versioning.core.row_data import (
     Entry,
     version_name,
 )
+from swift_lightsync.versioning.core.shipment import DELETE_AT
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import DELETE_AT
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.data.container import internal
 

@@ -22,9 +22,8 @@ from swift.proxy.controllers.base import (
 )
 
 from swift_lightsync.versioning.core.row_data import Kind
-from swift_lightsync.versioning.core.shipment import Shipment
+from swift_lightsync.versioning.core.shipment import Shipment, stored_headers
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import stored_headers
 from swift_lightsync.versioning.data.container import VersionedContainer
 from swift_lightsync.versioning.data.container_headers import (
     MODE,

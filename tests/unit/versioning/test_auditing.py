@@ -15,8 +15,8 @@ from swift_lightsync.versioning.core.row_data import (
     listing_row,
     version_name,
 )
+from swift_lightsync.versioning.core.shipment import DELETE_AT
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
-from swift_lightsync.versioning.core.stored_headers import DELETE_AT
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.server.row_table import record_of
 from tests.unit.sync.fixtures import wait_for
