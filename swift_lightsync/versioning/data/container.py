@@ -162,13 +162,12 @@ class VersionedContainer:
         """Return the path of an object of the user's container itself."""
         return path_of(self.account, self.name, obj)
 
-    def forward(self, req, path, stamp=None, rows=False):
+    def forward(self, req, path, stamp=None):
         """Return a copy of a client's request that goes to where the data is.
         It is authorized already, and its answer has no CORS headers yet.
 
         :param path: as WSGI has it
         :param stamp: a ``Stamp`` for the object's timestamp
-        :param rows: whether the object-servers write the rows
         :returns: a ``Request``; call ``get_response(app)``
         """
         environ = dict(req.environ)
@@ -176,7 +175,7 @@ class VersionedContainer:
             environ.pop(name, None)
         environ.update({
             'PATH_INFO': path, 'swift.authorize': lambda req: None,
-            'swift.authorize_override': True, ROWLESS: not rows})
+            'swift.authorize_override': True, ROWLESS: True})
         if req.method in ('GET', 'HEAD'):
             environ['swift.infocache'] = self.infocache(environ)
         sent = Request(environ)

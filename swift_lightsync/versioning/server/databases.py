@@ -81,7 +81,7 @@ class _Kept:
     """A connection that nobody uses.
 
     :param file: what it has open
-    :param since: when it was used last, on the clock of ``now``
+    :param since: when it was used last, by ``time.monotonic``
     """
     path: str
     connection: Connection
@@ -108,13 +108,9 @@ def _changes(connection: Connection) -> Tuple[int, int]:
 
 
 class KeptDatabases:
-    """The connections that one process keeps.
+    """The connections that one process keeps."""
 
-    :param now: returns seconds that only grow
-    """
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
+    def __init__(self) -> None:
         #: From the one that was used longest ago on.
         self._kept: 'OrderedDict[int, _Kept]' = OrderedDict()
         self._is_closing = False
@@ -141,7 +137,7 @@ class KeptDatabases:
         finally:
             connection, broker.conn = broker.conn, None
             if connection is not None and connection is lent and file:
-                self._keep(_Kept(path, connection, file, self._now()))
+                self._keep(_Kept(path, connection, file, time.monotonic()))
             elif connection is not None:
                 connection.close()
 
@@ -215,7 +211,7 @@ class KeptDatabases:
 
     def close_unused(self) -> None:
         """Close the connections that nobody has used for ``SECONDS``."""
-        before = self._now() - SECONDS
+        before = time.monotonic() - SECONDS
         unused: List[_Kept] = [each for each in self._kept.values()
                                if each.since <= before]
         for each in unused:

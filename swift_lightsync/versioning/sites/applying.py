@@ -21,7 +21,6 @@ from swift_lightsync.versioning.core.life import life_of
 from swift_lightsync.versioning.core.row_data import (
     LIFE,
     Kind,
-    entry_of,
     purge_name,
     version_name,
 )
@@ -30,6 +29,7 @@ from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
 from swift_lightsync.versioning.data.container_headers import put_at
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
+from swift_lightsync.versioning.strategies.history import named
 
 #: What object servers say to data that they have already.
 _STORED_ALREADY = (202, 409)
@@ -96,11 +96,9 @@ def known(strategy, versions, life=False):
         if LIFE in rows and not rows[LIFE].deleted:
             found[LIFE] = life_of(rows[LIFE])
         for each in some:
-            record = rows.get(purge_name(*each))
-            row = rows.get(version_name(*each)) \
-                if record is None or record.deleted else record
-            if row is not None:
-                found[each] = entry_of(row)
+            entry = named(rows, version_name(*each), purge_name(*each))
+            if entry:
+                found[each] = entry
     return found
 
 

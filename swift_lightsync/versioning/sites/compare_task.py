@@ -223,7 +223,7 @@ class CompareTask:
             for place, (database, digest) in enumerate(known[:told.looked]):
                 if place not in told.unknown:
                     self._see(database, digest.differing(
-                        theirs.get(place, digest)), until)
+                        theirs.get(place, digest)))
             if not told.looked:
                 break
             known = known[told.looked:]
@@ -236,7 +236,7 @@ class CompareTask:
             self._logger.warning('%s: not compared: %s', database, err)
             return None
 
-    def _see(self, database, buckets, until):
+    def _see(self, database, buckets):
         """Remember which buckets of a container differ, and offer them."""
         place, now = _place(database), self._now()
         before = self._differing.pop(place, None)

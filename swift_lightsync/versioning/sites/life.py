@@ -288,6 +288,5 @@ class Lifecycle:
                                    lambda entry: entry.object):
             for entry in limits.over(versions, time.time()):
                 strategy.purge(entry)
-                self._node.source.delete_data(
-                    database.account, database.container, [entry], strategy)
+                self._node.source.delete_data(database, [entry], strategy)
                 self._logger.increment('expired')

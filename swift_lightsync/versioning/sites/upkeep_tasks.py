@@ -184,8 +184,7 @@ class RepairTask(Upkeep):
         elif entry.null and not entry.purged:
             strategy = self._node.strategy(database)
             self._node.source.delete_data(
-                database.account, database.container,
-                strategy.replace_nulls(entry.object), strategy)
+                database, strategy.replace_nulls(entry.object), strategy)
         return True
 
 
@@ -204,8 +203,7 @@ class AdoptTask(Upkeep):
 
     def _adopt(self, database, strategy, item):
         try:
-            self._node.source.adopt(database.account, database.container,
-                               item.entry.object, strategy)
+            self._node.source.adopt(database, item.entry.object, strategy)
         except (RowsUnavailable, DataMissing, ValueError) as err:
             self._logger.warning('%s: %r is not adopted: %s', database,
                                  item.entry.object, err)

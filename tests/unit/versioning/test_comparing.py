@@ -325,7 +325,7 @@ class TestSince(SitesTestCase):
         self.database = propagator.first_replicas()[0]
 
     def see(self, *buckets):
-        self.task._see(self.database, frozenset(buckets), Stamp(1))
+        self.task._see(self.database, frozenset(buckets))
         found = self.task.since
         self.time += 100
         return found
