@@ -349,6 +349,11 @@ class TestPlans(unittest.TestCase):
         self.assertEqual(given, entry_of(self.plan(
             [row_of(seen)], row_of(given)).head))
 
+    def test_a_purge_exceeds_its_version_whatever_the_clock_says(self):
+        for stamp in None, Stamp(T - 80):
+            row, = purge_rows(entry(), stamp, False)
+            self.assertGreater(row.stamp, row_of(entry()).stamp)
+
     def test_a_purge_and_its_version_in_any_order(self):
         row = row_of(entry())
         gone = purge_rows(entry(), Stamp(T + 80, 7), True)
