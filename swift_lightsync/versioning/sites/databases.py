@@ -34,7 +34,6 @@ SCANNED = 20
 _Looked = namedtuple('_Looked', 'state followed')
 
 
-
 class Databases:
     """Finds the databases to follow.
 

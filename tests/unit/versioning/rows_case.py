@@ -2,7 +2,6 @@
 """Rows of a container at three container servers."""
 
 
-
 from swift_lightsync.versioning.core.row_data import (
     Entry,
     Row,
