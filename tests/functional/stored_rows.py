@@ -7,8 +7,12 @@ from typing import Optional
 
 from swift.common.utils import get_logger
 
-from swift_lightsync.versioning.core.keys import listing_name
-from swift_lightsync.versioning.core.row_data import Entry, Row, listed_of
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Row,
+    listed_of,
+    listing_name,
+)
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.rows.rows import Rows
 

@@ -22,8 +22,12 @@ from zlib import crc32
 
 from swift_lightsync.common.records import Between, Length, Matches, Record
 from swift_lightsync.sync.core import merkle
-from swift_lightsync.versioning.core.keys import LIFE, RESERVED, VERSIONS
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    LIFE,
+    RESERVED,
+    VERSIONS,
+)
 from swift_lightsync.versioning.core.shipment import AnyStamp, PlaceName
 from swift_lightsync.versioning.core.stamp import Stamp
 

@@ -17,21 +17,19 @@ only who knows what a majority holds does (strategies/strategy.py).
 from dataclasses import dataclass, field, replace
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from swift_lightsync.versioning.core.keys import (
-    VERSIONS,
-    listing_name,
-    purge_name,
-)
 from swift_lightsync.versioning.core.row_data import (
+    VERSIONS,
     Entry,
     Row,
     entry_of,
+    listing_name,
     listing_row,
+    purge_name,
     purge_record,
     row_of,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.core.version import Vector
 
 #: Newest versions that a vector is joined from.
 SEEN = 8
@@ -151,16 +149,6 @@ def with_least_vector(entry: Entry) -> Entry:
         version, vector=Vector({version.site: version.id})))
 
 
-def _purged(entry: Entry, stamp: Optional[Stamp]) -> Entry:
-    return replace(entry, purged=_purge_stamp(entry.version, stamp))
-
-
-def _purge_stamp(version: Version, stamp: Optional[Stamp]) -> Stamp:
-    """Return a stamp that exceeds all rows of a version."""
-    least = Stamp(version.id.ticks + 1, version.id.offset)
-    return max(stamp, least) if stamp else least
-
-
 def listing_after(known: Optional[Row], head: Optional[Row], obj: str,
                   stamp: Optional[Stamp]) -> Optional[Row]:
     """
@@ -194,7 +182,9 @@ def purge_rows(entry: Entry, stamp: Optional[Stamp],
     :param stamp: of the purge
     :param recorded: whether other sites have to be told
     """
-    gone = _purged(entry, stamp)
+    # It exceeds all rows of the version.
+    least = Stamp(entry.version.id.ticks + 1, entry.version.id.offset)
+    gone = replace(entry, purged=max(stamp or least, least))
     rows = [row_of(gone)]
     if recorded:
         rows.append(purge_record(gone))

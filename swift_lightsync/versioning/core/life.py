@@ -20,16 +20,17 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Dict, Iterable, Optional, Tuple
 
 from swift_lightsync.common.records import Length, Parsed, Record
-from swift_lightsync.versioning.core.keys import LIFE
 from swift_lightsync.versioning.core.row_data import (
+    LIFE,
     Row,
     parameters_of,
     with_parameters,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import Headers, lowered
 from swift_lightsync.versioning.core.version import check_site
 
+#: Pairs of a name in lower case and a value.
+Headers = Tuple[Tuple[str, str], ...]
 LIFE_MARKER = 'application/x-life;swift_versions_life=1'
 #: Says to other sites whether versions are enabled: true or false.
 ENABLED = 'x-versions-enabled'
@@ -41,6 +42,11 @@ COMMON_PREFIX = 'x-container-meta-'
 _MAX_HEADERS, MAX_LIFE = 1000, 1 << 16
 _REMOVED = 'x-remove-container-'
 _LINE_BREAK = re.compile(r'[\x00\r\n]')
+
+
+def lowered(name: str) -> str:
+    """Return a name in lower case; bytes outside ASCII stay."""
+    return re.sub('[A-Z]+', lambda found: found[0].lower(), name)
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,7 @@ holds up another.
 
 from collections import deque
 from functools import partial
-from typing import (
-    Any,
-    Callable,
-    Deque,
-    Dict,
-    Iterable,
-    List,
-    Optional,
-    Tuple,
-)
+from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Tuple
 from zlib import crc32
 
 from swift_lightsync.versioning.core.progress import Progress, turn

@@ -12,7 +12,7 @@ from swift.common.request_helpers import constrain_req_limit
 from swift.common.swob import str_to_wsgi
 from swift.common.utils import config_true_value, drain_and_close
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
     RESERVED,
     hidden_container,
     user_container,

@@ -13,8 +13,12 @@ from swift.common.utils import (
     override_bytes_from_content_type,
 )
 
-from swift_lightsync.versioning.core.keys import LAST, LISTINGS
-from swift_lightsync.versioning.core.row_data import Entry, listed_of
+from swift_lightsync.versioning.core.row_data import (
+    LAST,
+    LISTINGS,
+    Entry,
+    listed_of,
+)
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import frontier
 

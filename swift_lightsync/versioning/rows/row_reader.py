@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Dict, List, Set
 
-from swift_lightsync.versioning.core.keys import parse_version, versions_of
-from swift_lightsync.versioning.core.row_data import Row
+from swift_lightsync.versioning.core.row_data import (
+    Row,
+    parse_version,
+    versions_of,
+)
 from swift_lightsync.versioning.core.verb import (
     MAX_PAGE,
     MAX_ROWS,

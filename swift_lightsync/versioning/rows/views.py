@@ -24,18 +24,16 @@ from typing import (
 )
 
 from swift_lightsync.versioning.core.heads import is_version, newest_rows
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
     LAST,
     PURGES,
-    parse_version,
-    purge_name,
-    versions_of,
-)
-from swift_lightsync.versioning.core.row_data import (
     Entry,
     Row,
     entry_of,
+    parse_version,
+    purge_name,
     row_of,
+    versions_of,
 )
 from swift_lightsync.versioning.core.verb import (
     MAX_BODY,

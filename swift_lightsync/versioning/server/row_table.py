@@ -9,31 +9,22 @@ they cost follows the rows that they return.
 import json
 from dataclasses import dataclass
 from sqlite3 import Connection, Cursor, OperationalError
-from typing import (
-    Any,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Tuple,
-    Union,
-)
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 from urllib.parse import unquote
 
 from swift.common.concurrency import sleep
 from swift.common.utils import decode_timestamps
 
 from swift_lightsync.versioning.core.comparing import Digest
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.life import life_of
+from swift_lightsync.versioning.core.row_data import (
     LAST,
     LIFE,
     VERSIONS,
+    Row,
     parse_version,
     versions_of,
 )
-from swift_lightsync.versioning.core.life import life_of
-from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page, Request
 

@@ -43,7 +43,7 @@ from swift.container.server import (
 
 from swift_lightsync.common.options import number, read_option
 from swift_lightsync.versioning.core import verb
-from swift_lightsync.versioning.core.keys import RESERVED
+from swift_lightsync.versioning.core.row_data import RESERVED
 from swift_lightsync.versioning.server.databases import KeptDatabases
 from swift_lightsync.versioning.server.replica import answer, has_versions
 

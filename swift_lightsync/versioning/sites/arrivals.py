@@ -14,23 +14,18 @@ from typing import Any, Dict, List
 
 from swift.common.concurrency import GreenPool, Timeout
 
-from swift_lightsync.versioning.core.keys import LIFE
-from swift_lightsync.versioning.core.row_data import Kind
-from swift_lightsync.versioning.core.shipping import (
-    LATER,
-    Lacking,
-    Result,
-)
+from swift_lightsync.versioning.core.row_data import LIFE, Kind
+from swift_lightsync.versioning.core.shipping import LATER, Lacking, Result
 from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.applying import (
+    apply_life,
     apply_version,
     identity,
     is_older,
     known,
     result_of,
 )
-from swift_lightsync.versioning.sites.life import apply_life
 from swift_lightsync.versioning.sites.shared import BOUND
 
 #: Containers of a request that are worked on at once, as are the shipments of

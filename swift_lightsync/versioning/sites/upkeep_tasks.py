@@ -13,12 +13,14 @@ from swift.common.concurrency import Timeout
 
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.heads import is_listed_right
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
+    Kind,
+    Row,
+    entry_of,
     listing_name,
     purge_name,
     version_name,
 )
-from swift_lightsync.versioning.core.row_data import Kind, Row, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
@@ -182,8 +184,7 @@ class RepairTask(Upkeep):
         elif entry.null and not entry.purged:
             strategy = self._node.strategy(database)
             self._node.source.delete_data(
-                database.account, database.container,
-                strategy.replace_nulls(entry.object), strategy)
+                database, strategy.replace_nulls(entry.object), strategy)
         return True
 
 
@@ -202,8 +203,7 @@ class AdoptTask(Upkeep):
 
     def _adopt(self, database, strategy, item):
         try:
-            self._node.source.adopt(database.account, database.container,
-                               item.entry.object, strategy)
+            self._node.source.adopt(database, item.entry.object, strategy)
         except (RowsUnavailable, DataMissing, ValueError) as err:
             self._logger.warning('%s: %r is not adopted: %s', database,
                                  item.entry.object, err)

@@ -16,16 +16,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import List, Optional
 
-from swift_lightsync.versioning.core.heads import (
-    purge_rows,
-    with_least_vector,
-)
-from swift_lightsync.versioning.core.keys import purge_name, version_name
+from swift_lightsync.versioning.core.heads import purge_rows, with_least_vector
 from swift_lightsync.versioning.core.life import life_row
 from swift_lightsync.versioning.core.row_data import (
     Entry,
+    purge_name,
     purge_record,
     row_of,
+    version_name,
 )
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.core.version import Vector, Version

@@ -3,7 +3,10 @@
 
 from swift.common.swob import Response
 
-from swift_lightsync.versioning.core.keys import hidden_container, version_name
+from swift_lightsync.versioning.core.row_data import (
+    hidden_container,
+    version_name,
+)
 from tests.unit.versioning.sites_world import CONTAINER, SitesTestCase
 
 HIDDEN = hidden_container(CONTAINER)

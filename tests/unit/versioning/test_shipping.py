@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swift_lightsync.versioning.core import shipping
-from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.core.life import Life, lowered
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
     PURGE_MARKER,
@@ -30,7 +30,6 @@ from swift_lightsync.versioning.core.shipping import (
     bounded,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import lowered
 from swift_lightsync.versioning.core.version import Vector, Version
 
 T1, T2 = Stamp(170000000000000, 5), Stamp(170000000100000, 6)

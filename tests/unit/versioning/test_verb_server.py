@@ -21,23 +21,21 @@ from swift.common.utils import ShardRange, Timestamp
 from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.heads import purge_rows
-from swift_lightsync.versioning.core.keys import (
-    VERSIONS,
-    hidden_container,
-    listing_name,
-    versions_of,
-)
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
+    VERSIONS,
     Entry,
     Row,
     entry_of,
+    hidden_container,
     listed_of,
+    listing_name,
     row_of,
+    versions_of,
 )
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.server import counts, row_table
+from swift_lightsync.versioning.server import databases, row_table
 from tests.unit.sync.fixtures import SwiftTestCase
 
 NOW = 1700000000.0
@@ -279,7 +277,7 @@ class TestCounts(VerbCase):
             self.assertEqual(count, self.count()[0])
 
     def test_a_large_database_counts_rows_for_the_sharder(self):
-        with mock.patch.object(counts, 'MOST', 3):
+        with mock.patch.object(databases, 'MOST_COUNTED', 3):
             for _ in range(4):
                 self.put(self.entry())
             self.assertEqual(5, self.count()[0])
