@@ -36,7 +36,7 @@ from swift_lightsync.common.options import read_option
 from swift_lightsync.common.request_body import length_of, read_body
 from swift_lightsync.sync import missing, missing_message
 from swift_lightsync.sync.activity import Activity
-from swift_lightsync.sync.core.partition_set import PartitionSetError
+from swift_lightsync.sync.core.shared_set import PartitionSetError
 from swift_lightsync.sync.device_watch import DeviceWatch
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprints import Fingerprints
