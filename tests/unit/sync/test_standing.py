@@ -92,7 +92,7 @@ class TestStanding(StandingTestCase):
         self.put_all()
         self.settle()
         for owner, prints in [
-                *(('server', each.app._fingerprints[self.policy])
+                *(('server', each.app._prints(self.policy))
                   for each in self.nodes),
                 *(('replicator', each.fingerprints(self.policy))
                   for each in self.daemons)]:
