@@ -15,9 +15,9 @@ from swift.common.storage_policy import EC_POLICY, POLICIES, StoragePolicy
 from swift.obj.diskfile import get_data_dir
 
 from swift_lightsync.common.address import DeviceTuple
-from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.root_tree import SIZE
+from swift_lightsync.sync.core.shared_set import leaf_of
 from swift_lightsync.sync.core.sync_round import TURNS, phase_of, turn
 from swift_lightsync.sync.fingerprints import in_portions
 from swift_lightsync.sync.keys import Job, device_key

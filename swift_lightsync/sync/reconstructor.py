@@ -11,7 +11,8 @@ PROTOCOL.md, "Erasure coding".
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from logging import Logger
 from optparse import OptionParser
 from typing import Any, Optional
@@ -57,8 +58,10 @@ class LightSyncReconstructor(ObjectReconstructor):
         super().__init__(conf, logger=logger)
         self.full_exchange_interval = options.full_exchange_interval
         self.client = SyncClient(self.conn_timeout, self.http_timeout)
+        self._prints: Callable[[StoragePolicy], Fingerprints] = cache(
+            lambda policy: Fingerprints(
+                self._df_router[policy], policy, self.logger))
         self.partners = Partners(self.client, self._prints, self.logger)
-        self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
         #: When the last pass that saw all partitions began, seconds; None:
         #: all are to be listed.
         self._listed: Optional[float] = None
@@ -67,12 +70,6 @@ class LightSyncReconstructor(ObjectReconstructor):
         self._equal: dict[PartKey, set[Any]] = {}
         #: What the last pass found, by device.
         self._compared: dict[str, dict[str, Any]] = {}
-
-    def _prints(self, policy: StoragePolicy) -> Fingerprints:
-        if policy not in self._fingerprints:
-            self._fingerprints[policy] = Fingerprints(
-                self._df_router[policy], policy, self.logger)
-        return self._fingerprints[policy]
 
     def run_once(self, *args: Any, **kwargs: Any) -> None:
         """Run one pass, which lists all partitions anew."""

@@ -8,7 +8,8 @@ Hand-offs, rsync and ssync, statistics and options are Swift's.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from logging import Logger
 from optparse import OptionParser
 from typing import Any, NoReturn, Optional
@@ -72,7 +73,10 @@ class LightSyncReplicator(HandOffReplicator):
         self.queue: SyncQueue[Job] = SyncQueue()
         #: The jobs of the pass whose partitions belong here.
         self._primary: list[Job] = []
-        self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
+        #: Returns the fingerprints of a policy's partitions here.
+        self.fingerprints: Callable[[StoragePolicy], Fingerprints] = cache(
+            lambda policy: Fingerprints(
+                self._df_router[policy], policy, self.logger))
         self.full_exchanges = FullExchanges(self)
         remove_lists(self.recon_cache_path)
         writers = Writers(conf, self.logger)
@@ -217,13 +221,6 @@ class LightSyncReplicator(HandOffReplicator):
                                  if job_key(job) in rounds])
         self.logger.info('%d partitions of rejoining devices go first',
                          len(rounds))
-
-    def fingerprints(self, policy: StoragePolicy) -> Fingerprints:
-        """Return the fingerprints of a policy's partitions here."""
-        if policy not in self._fingerprints:
-            self._fingerprints[policy] = Fingerprints(
-                self._df_router[policy], policy, self.logger)
-        return self._fingerprints[policy]
 
     def count_hashed(self, device: str, hashed: int) -> None:
         """Count suffixes that had to be hashed on a device."""

@@ -18,8 +18,11 @@ from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.storage_policy import POLICIES, StoragePolicy
 
 from swift_lightsync.sync.activity import Activity
-from swift_lightsync.sync.core.comparison import differing_slices
-from swift_lightsync.sync.core.conversation import Condition, DeviceState
+from swift_lightsync.sync.core.conversation import (
+    Condition,
+    DeviceState,
+    differing_slices,
+)
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.ownership import Owns

@@ -16,10 +16,13 @@ from swift.common.storage_policy import StoragePolicy
 
 from swift_lightsync.common.address import DeviceTuple, NodeTuple
 from swift_lightsync.sync.core.compact_set import CompactSet
-from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.root_tree import SIZE, RootTree
-from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
+from swift_lightsync.sync.core.shared_set import (
+    SharedItem,
+    SharedSet,
+    leaf_of,
+)
 from swift_lightsync.sync.keys import device_key, endpoint
 
 #: A policy, and the name of a local device.

@@ -21,9 +21,12 @@ from swift.common.storage_policy import (
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.core.compact_set import CompactSet
 from swift_lightsync.sync.core.idleness import IDLE
-from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.root_tree import RootTree
-from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
+from swift_lightsync.sync.core.shared_set import (
+    SharedItem,
+    SharedSet,
+    leaf_of,
+)
 from swift_lightsync.sync.device_watch import DeviceWatch
 from swift_lightsync.sync.fingerprint_memory import give_memory_back
 from swift_lightsync.sync.fingerprints import Fingerprints

@@ -54,8 +54,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--down', action='store_true',
                         help='remove a demonstration: its processes, mounts '
                         'and directory')
-    parser.add_argument('--venv', action='store_true', help='with --down: '
-                        'remove the environment of tools/env, too')
     return parser
 
 
