@@ -8,22 +8,14 @@ and connections that are kept, since to open one costs as much as to read it.
    quarantined and removed. SQLite itself finds out what others have changed
    in a file.
 3. Those that nobody uses are closed soon, so that a disk can be unmounted.
-
-And what counts as an object in one of a hidden container (VERSIONING.md §3,
-"Counts"). Swift's triggers count each row; there they count only listing rows
-(Write-Repair) or versions (Read-Repair), so that all that Swift reports is
-what clients expect. One that has taken ``MOST_COUNTED`` rows gets Swift's
-triggers back, and shards keep them: the sharder has to count rows.
 """
 
 import os
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from sqlite3 import Connection, Cursor, DatabaseError
 from typing import Any, Callable, List, Optional, Tuple
 from weakref import WeakValueDictionary
@@ -41,12 +33,6 @@ SECONDS = 5
 #: Answers of which this process remembers what was asked, and bytes of each.
 ANSWERS = 1024
 MAX_ANSWER = 1 << 12
-#: Rows that a database has ever taken.
-MOST_COUNTED = 500000
-_TRIGGERS = ('object_insert_policy_stat', 'object_delete_policy_stat')
-_STOCK = re.compile(r'\(1 - (new|old)\.deleted\)'
-                    r'(?: \* \(\1\.name >= char\(0, \d+, 0\)'
-                    r' AND \1\.name < char\(0, \d+, 1\)\))?')
 
 #: What tells files apart: their device and inode.
 _Identity = Tuple[int, int]
@@ -217,44 +203,3 @@ class KeptDatabases:
         for each in unused:
             del self._kept[id(each.connection)]
             each.connection.close()
-
-
-@lru_cache(16)
-def _wanted(sql: str, kind: str) -> str:
-    """Return the statement that makes a trigger.
-
-    :param sql: that has made the present one
-    :param kind: the letter of the rows that count; empty: all count
-    """
-    only = (r' * (\1.name >= char(0, %d, 0) AND \1.name < char(0, %d, 1))'
-            % (ord(kind), ord(kind)) if kind else '')
-    return _STOCK.sub(lambda found: found.expand(
-        r'(1 - \1.deleted)' + only), sql)
-
-
-def count_rows(connection: Cursor, listed: bool) -> None:
-    """Make the triggers of a database count what its mode says.
-
-    :param connection: a cursor in a transaction that the caller commits
-    :param listed: whether its objects have listing rows
-    """
-    present = dict(connection.execute(
-        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND "
-        'name IN (?, ?)', _TRIGGERS).fetchall())
-    taken, = connection.execute(
-        'SELECT COALESCE(MAX(ROWID), 0) FROM object').fetchone()
-    kind = '' if taken > MOST_COUNTED else 'A' if listed else 'V'
-    changed = {name: wanted for name, sql in present.items()
-               if (wanted := _wanted(sql, kind)) != sql}
-    if not changed:
-        return
-    for name, wanted in changed.items():
-        connection.execute('DROP TRIGGER %s' % name)
-        connection.execute(wanted)
-    only = ('AND name >= char(0, %d, 0) AND name < char(0, %d, 1)'
-            % (ord(kind), ord(kind)) if kind else '')
-    connection.execute(
-        'UPDATE policy_stat SET object_count = '  # nosec: B608
-        '(SELECT COUNT(*) FROM '
-        'object WHERE deleted = 0 AND object.storage_policy_index = '
-        'policy_stat.storage_policy_index %s)' % only)

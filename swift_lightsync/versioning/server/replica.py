@@ -31,11 +31,8 @@ from swift_lightsync.versioning.core.row_data import (
     versions_of,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.server.databases import (
-    KeptDatabases,
-    count_rows,
-    locked,
-)
+from swift_lightsync.versioning.server.counts import count_rows
+from swift_lightsync.versioning.server.databases import KeptDatabases, locked
 from swift_lightsync.versioning.server.row_table import (
     Container,
     RowTable,

@@ -35,7 +35,7 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.server import databases, row_table
+from swift_lightsync.versioning.server import counts, row_table
 from tests.unit.sync.fixtures import SwiftTestCase
 
 NOW = 1700000000.0
@@ -277,7 +277,7 @@ class TestCounts(VerbCase):
             self.assertEqual(count, self.count()[0])
 
     def test_a_large_database_counts_rows_for_the_sharder(self):
-        with mock.patch.object(databases, 'MOST_COUNTED', 3):
+        with mock.patch.object(counts, 'MOST', 3):
             for _ in range(4):
                 self.put(self.entry())
             self.assertEqual(5, self.count()[0])
