@@ -10,17 +10,9 @@ from typing import Annotated
 
 import aiohttp
 
-from cosbench.driver.signature import (
-    SIGNATURE,
-    check_answer,
-    request_fields,
-)
+from cosbench.driver.signature import SIGNATURE, check_answer, request_fields
 from cosbench.tasks import within
-from swift_lightsync.common.records import (
-    Between,
-    RecordError,
-    read_value,
-)
+from swift_lightsync.common.records import Between, RecordError, read_value
 from swift_lightsync.common.signing import SignatureError
 
 #: Bytes of an answer, at most.

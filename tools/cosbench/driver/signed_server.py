@@ -12,12 +12,7 @@ import time
 
 from aiohttp import web
 
-from cosbench.driver.signature import (
-    NONCE,
-    SIGNATURE,
-    Head,
-    answer_signature,
-)
+from cosbench.driver.signature import NONCE, SIGNATURE, Head, answer_signature
 from cosbench.errors import ConfigError, WorkloadError
 from cosbench.tasks import within
 from swift_lightsync.common.records import RecordError

@@ -21,11 +21,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-)
+from typing import Annotated, Any, Literal
 
 from cosbench import adaptors
 from cosbench.controller.run_store import RUN, Archive, run_directories
@@ -36,12 +32,7 @@ from cosbench.experiment.core.figures import Run
 from cosbench.measure.limits import Count, Name, Text
 from cosbench.measure.result import Result
 from swift_lightsync.common.files import open_locked, replace_file
-from swift_lightsync.common.records import (
-    Between,
-    Length,
-    Record,
-    RecordError,
-)
+from swift_lightsync.common.records import Between, Length, Record, RecordError
 
 PLAN, RESULT, PAGE = 'experiment.json', 'result.json', 'report.html'
 ARCHIVE, _LOCK = 'archive', '.lock'

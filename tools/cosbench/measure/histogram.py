@@ -10,10 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import (
-    Annotated,
-    Any,
-)
+from typing import Annotated, Any
 
 from cosbench.measure.hdr_format import (
     HALF,
