@@ -213,10 +213,11 @@ class SwiftStorage(HttpStorage):
             return response.first_byte, etag_of(response).strip('"')
 
         etags = await put_all(bodies, parts.parallel, put, note)
-        headers, query, manifest = want.headers, (), b''
+        query: list[tuple[str, str]] = []
+        headers, manifest = want.headers, b''
         if parts.large is Large.DLO:
-            headers = [*headers, ('x-object-manifest', '%s/%s' % (
-                quote(container, safe=''), quote(prefix)))]
+            headers = (*headers, ('x-object-manifest', '%s/%s' % (
+                quote(container, safe=''), quote(prefix))))
         else:
             query = [('multipart-manifest', 'put')]
             manifest = swift_bodies.manifest(container, [
