@@ -26,6 +26,7 @@ from cosbench.errors import ConfigError
 from cosbench.tasks import within
 from cosbench.workload import names
 from swift_lightsync.common.records import Record
+from swift_lightsync.common.text import printable
 
 #: Seconds from SIGTERM to SIGKILL, and those that ``until_eof`` has in all.
 GRACE, PATIENCE = 5.0, 10.0
@@ -138,17 +139,13 @@ class Run:
                 line = b'(a line that is too long)'
             if not line:
                 return
-            self._said = _printable(line)
+            self._said = printable(
+                line.decode('utf8', 'replace').rstrip()[:MAX_LINE])
             number += 1
             if number <= MAX_LINES:
                 log.info('%s: %s', self.key, self._said)
             elif number == MAX_LINES + 1:
                 log.warning('%s: what else it says is not logged', self.key)
-
-
-def _printable(line):
-    text = line.decode('utf8', 'replace').rstrip()[:MAX_LINE]
-    return ''.join(each if each.isprintable() else '?' for each in text)
 
 
 #: That run at the same time.
