@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of a run: all but the histograms, as JSON.
+"""A workload as the controller knows it, and what is shown of it as JSON.
 
-Of a run that goes on it is made of what is in memory; one that has ended is
-read from its archive once.
+That is all but the histograms. Of a run that goes on it is made of what is in
+memory; one that has ended is read from its archive once.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 
+from cosbench.controller.core.workload_states import WorkloadState
 from cosbench.controller.json_parts import array, dumps, extended
 from cosbench.controller.measured import Measured
 from cosbench.controller.result_document import (
     about,
+    begun,
     operations_of,
+    text,
     with_stages,
 )
+from cosbench.controller.workload_run import WorkloadRun
 from cosbench.measure.timeline import Timeline
 
 _HEADLINE = ('id', 'name', 'description', 'state', 'submitted', 'started',
@@ -102,3 +107,47 @@ class Ended:
         :raises KeyError, ArchiveError:
         """
         return self._kept(run_id, self._archive.stamp(run_id))
+
+
+@dataclass
+class Entry:
+    """A workload that waits, runs, or has ended."""
+
+    #: Of a run that goes on: as it began.
+    document: dict
+    workload: object | None = None
+    run: WorkloadRun | None = None
+
+    def begun(self):
+        """Return the document as of now, without its stages.
+
+        This takes no time, whatever was measured.
+        """
+        if self.run is None:
+            return self.document
+        found = begun(self.document, self.run)
+        if self.run.state.final:
+            # It has not ended before its reports are there.
+            found.update(state=WorkloadState.PROCESSING.value, stopped=None)
+        return found
+
+    def text(self):
+        """Return the document as of now, as JSON."""
+        if self.run is None:
+            return dumps(self.document)
+        return text(self.begun(), self.run)
+
+    def live(self):
+        """Return what is shown of it now, as JSON."""
+        if self.run is None:
+            return waiting(self.document)
+        return running(self.begun(), self.run)
+
+    @property
+    def state(self):
+        return WorkloadState(self.begun()['state'])
+
+
+def brief(document):
+    """What is kept in memory of a run that has ended."""
+    return {**document, 'xml': '', 'stages': []}
