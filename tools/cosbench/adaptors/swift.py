@@ -7,11 +7,9 @@
   workers, then the operation once more. A token that never was good is not
   renewed, or each operation would log in.
 - Nothing else is tried again.
-- The segments of large objects (SLO, DLO) of ``NAME`` are
-  ``NAME/parts/UPLOAD/00001`` ... in the same container, where UPLOAD differs
-  each time: who reads the object as it was is not disturbed by an upload.
-  What was overwritten leaves its segments there, as in any Swift, until the
-  object is deleted with its parts.
+- Each upload of a large object (SLO, DLO) has segments of its own, so that
+  who reads the object as it was is not disturbed. What was overwritten leaves
+  its segments, as in any Swift, until the object is deleted with its parts.
 - As in COSBench: a list with an object is a HEAD of it; what is there
   already, or not there any more, is a success.
 """

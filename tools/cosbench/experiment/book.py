@@ -1,17 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The directory of an experiment, from which it goes on after a crash.
 
-::
-
-    DIRECTORY/.lock             held by the one process that runs it
-    DIRECTORY/experiment.json   configurations, seed, and which run is which
-    DIRECTORY/archive/w1-name/  the runs, as of ``cosbench run``
-    DIRECTORY/result.json       what was found, after each round
-    DIRECTORY/report.html       the same as a page
-
-``experiment.json`` names a run before it begins; whether it has finished is
-in the archive alone. What had not finished when the process was killed is
-run again, under another id.
+EXPERIMENT.md has the files. The plan names a run before it begins; whether it
+has finished is in the archive alone. What had not finished when the process
+was killed is run again, under another id.
 """
 
 import hashlib

@@ -171,7 +171,6 @@ class Histogram:
         """Make a histogram of parsed JSON.
 
         :param value: from anyone
-        :returns: the histogram
         :raises RecordError: if it is no histogram, or not one of ours
         """
         found = _Document.from_json(value)

@@ -176,7 +176,6 @@ class Timeline:
         """Make a timeline of parsed JSON.
 
         :param value: from anyone
-        :returns: the timeline
         :raises RecordError: if it is none
         """
         found = _Document.from_json(value)
