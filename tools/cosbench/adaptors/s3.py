@@ -195,7 +195,7 @@ class S3Storage(HttpStorage):
 
 def _check(response, method, *names):
     if response.status not in _OK:
-        raise OperationError.of_status(response.status, '%s %s: %s' % (
+        raise OperationError('http %d' % response.status, '%s %s: %s' % (
             method, '/'.join(name or '' for name in names),
             response.said()))
 

@@ -161,7 +161,7 @@ class SwiftStorage(HttpStorage):
         if 200 <= status < 300 or absent and status == _NOT_FOUND:
             account.good = True
             return response
-        raise OperationError.of_status(status, '%s %s: %s; X-Trans-Id %s' % (
+        raise OperationError('http %d' % status, '%s %s: %s; X-Trans-Id %s' % (
             method.decode(), (account.path + path).decode(),
             response.said(),
             response.headers.get(b'x-trans-id', b'-').decode('latin1')))
