@@ -10,13 +10,13 @@ import sys
 import unittest
 from glob import glob
 
-import tools
 from cosbench.commands.cli import main
 from cosbench.document.reader import read_file
 from cosbench.errors import WorkloadError
 from cosbench.workload.inheritance import Adaptors
 from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import PUBLISHED, READ, work, wrapped
+from tests.unit.cosbench.processes import ROOT
 
 SAMPLES = os.environ.get('COSBENCH_SAMPLES')
 REFUSED = wrapped(work(READ, 'workers="0" runtime="1"'),
@@ -89,9 +89,18 @@ class TestValidate(DirectoryCase):
         found = subprocess.run(
             [sys.executable, '-m', 'cosbench', 'validate',
              self.put('b.xml', REFUSED)], capture_output=True, text=True,
-            cwd=os.path.dirname(os.path.dirname(tools.__file__)))
+            cwd=ROOT)
         self.assertEqual((1, 2, ''), (
             found.returncode, len(found.stdout.splitlines()), found.stderr))
+
+
+class TestSamples(unittest.TestCase):
+
+    def test_those_of_the_project_are_read_without_a_warning(self):
+        paths = glob(os.path.join(ROOT, 'etc', 'cosbench', '*.xml'))
+        self.assertTrue(paths)
+        for path in paths:
+            self.assertEqual((), read_file(path).warnings, path)
 
 
 @unittest.skipUnless(SAMPLES, 'COSBENCH_SAMPLES names no directory')
