@@ -22,8 +22,9 @@ PURE_ROOMS = {'core', 'format', 'measure', 'wire', 'workload'}
 #: What computes, of the standard library and of others.
 PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
         'dataclasses', 'difflib', 'enum', 'functools', 'google_crc32c',
-        'hashlib', 'hdrh', 'heapq', 'hmac', 'html', 'itertools', 'json', 'math',
-        'operator', 're', 'struct', 'types', 'typing', 'urllib', 'zlib'}
+        'hashlib', 'hdrh', 'heapq', 'hmac', 'html', 'itertools', 'json',
+        'math', 'operator', 're', 'struct', 'types', 'typing', 'urllib',
+        'zlib'}
 #: What pure rooms may import beside each other: modules that only compute.
 PURE_MODULES = {'cosbench.errors'} | {
     'swift_lightsync.common.' + name for name in (
