@@ -2,11 +2,10 @@
 """A workload as the controller knows it, and what is shown of it as JSON.
 
 That is all but the histograms. Of a run that goes on it is made of what is in
-memory; one that has ended is read from its archive once.
+memory, of one that has ended of its archive.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from cosbench.controller.core.workload_states import WorkloadState
 from cosbench.controller.json_parts import array, dumps, extended
@@ -23,8 +22,6 @@ from cosbench.measure.timeline import Timeline
 
 _HEADLINE = ('id', 'name', 'description', 'state', 'submitted', 'started',
              'stopped', 'seed', 'warnings')
-#: Runs that have ended and are kept, as texts.
-MOST_ENDED = 4
 
 
 def headline(document):
@@ -87,26 +84,6 @@ def _work(fields, operations, measured):
 
 def _without(fields, *keys):
     return {key: value for key, value in fields.items() if key not in keys}
-
-
-class Ended:
-    """Runs that have ended, those that were asked for last kept.
-
-    :param archive: an ``Archive``
-    """
-
-    def __init__(self, archive):
-        self._archive = archive
-        self._kept = lru_cache(MOST_ENDED)(
-            lambda run_id, stamp: ended(*archive.read(run_id)))
-
-    def text(self, run_id):
-        """Return what is shown of a run that has ended.
-
-        :returns: JSON
-        :raises KeyError, ArchiveError:
-        """
-        return self._kept(run_id, self._archive.stamp(run_id))
 
 
 @dataclass

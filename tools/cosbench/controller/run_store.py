@@ -192,21 +192,6 @@ class Archive:
             return document, Result.from_json(document, 'result')
         return read_run(self._run(run_id), run_id)
 
-    def stamp(self, run_id):
-        """Return a value that changes whenever the document does.
-
-        :raises KeyError, ArchiveError: as ``read``
-        """
-        if run_id in self._unwritten:
-            return 'unwritten'
-        try:
-            found = os.stat(self._run(run_id))
-        except OSError as err:
-            raise ArchiveError('%s: %s' % (self._run(run_id),
-                                           err.strerror)) from None
-        # It is replaced as a whole, so that it has another inode.
-        return found.st_ino, found.st_mtime_ns, found.st_size
-
     def recover(self):
         """Read all runs, and settle those whose controller died.
 
