@@ -13,6 +13,7 @@ import ipaddress
 import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from urllib.parse import quote
 
 from cosbench.adaptors.base import WHOLE, OperationError, Transfer
@@ -34,6 +35,7 @@ from cosbench.errors import ConfigError
 ENDPOINT = 'http://s3.amazonaws.com'
 #: Where a bucket is without a LocationConstraint.
 HOME = 'us-east-1'
+#: Containers of which it is known where they are.
 _MOST_PLACES = 4096
 _OK = range(200, 300)
 _IN_HOST = re.compile(r'[a-z0-9][a-z0-9-]{1,61}[a-z0-9]')
@@ -68,8 +70,7 @@ class S3Storage(HttpStorage):
             config.flag('payload_signing', False))
         self._in_path = config.flag('path_style_access', False) or \
             _is_address(self._url.host)
-        #: Of so many containers, what ``_place`` returns.
-        self._places = {}
+        self._placed = lru_cache(_MOST_PLACES)(self._place)
 
     def _place(self, container):
         """Return the client of a bucket, and its path with a slash."""
@@ -89,12 +90,7 @@ class S3Storage(HttpStorage):
 
     async def _request(self, method, container, name='', query=(),
                        body=None, sink=None, headers=()):
-        place = self._places.get(container)
-        if place is None:
-            place = self._place(container)
-            if len(self._places) < _MOST_PLACES:
-                self._places[container] = place
-        client, path = place
+        client, path = self._placed(container)
         # Most names are as they are when they are quoted.
         path += name if is_plain(name) else quote(name, safe='/-_.~')
         query = sigv4.query_string(query) if query else ''
