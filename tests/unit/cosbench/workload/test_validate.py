@@ -64,6 +64,18 @@ class TestValidate(DirectoryCase):
              'totalOps, totalBytes must be greater than 0'],
             out.splitlines()[len(lines):])
 
+    def test_a_key_that_nothing_asks_for_is_refused_if_that_is_asked_for(
+            self):
+        path = self.put('a.xml', wrapped(work(
+            READ, 'workers="1" runtime="1" config="rateX=5"')))
+        for option, status, words in (
+                ((), 0, ':4: warning: config'),
+                (('--strict',), 1, ':4: config')):
+            found, out, _ = run(*option, path)
+            self.assertEqual(status, found)
+            self.assertEqual(not status, ': ok: ' in out)
+            self.assertIn(path + words, out)
+
     def test_a_file_that_cannot_be_read_is_named(self):
         path = os.path.join(self.directory, 'none.xml')
         self.assertEqual((1, path + ': No such file or directory\n', ''),
