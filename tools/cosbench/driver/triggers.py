@@ -203,7 +203,9 @@ class TriggerRequests:
         return reason
 
     async def _start(self, request, body):
-        run = _run(body)
+        asked = _Request.from_json(body, 'trigger')
+        run = Run(asked.id, names.trigger('trigger', asked.trigger),
+                  asked.lease)
         if self._root is None:
             raise Failure(403, 'this driver runs no triggers: its operator '
                           'gave no --triggers')
@@ -242,14 +244,3 @@ class TriggerRequests:
         if run is None:
             raise Failure(404, 'there is no such trigger')
         return run
-
-
-def _run(body):
-    """Make the run that a controller asks for.
-
-    :param body: what ``json.loads`` returned
-    :returns: a ``Run``, not started
-    :raises RecordError, ConfigError: names what is wrong
-    """
-    found = _Request.from_json(body, 'trigger')
-    return Run(found.id, names.trigger('trigger', found.trigger), found.lease)
