@@ -21,9 +21,10 @@ PRODUCT = {'swift_lightsync': 'swift_lightsync',
 PURE_ROOMS = {'core', 'format', 'measure', 'wire', 'workload'}
 #: What computes, of the standard library and of others.
 PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
-        'dataclasses', 'enum', 'functools', 'google_crc32c', 'hashlib',
-        'hdrh', 'heapq', 'hmac', 'html', 'itertools', 'json', 'math',
-        'operator', 're', 'struct', 'types', 'typing', 'urllib', 'zlib'}
+        'dataclasses', 'difflib', 'enum', 'functools', 'google_crc32c',
+        'hashlib', 'hdrh', 'heapq', 'hmac', 'html', 'itertools', 'json',
+        'math', 'operator', 're', 'struct', 'types', 'typing', 'urllib',
+        'zlib'}
 #: What pure rooms may import beside each other: modules that only compute.
 PURE_MODULES = {'cosbench.errors'} | {
     'swift_lightsync.common.' + name for name in (

@@ -75,7 +75,7 @@ def _storage(kind: str, text: str) -> Any:
     """
     @asynccontextmanager
     async def contestant(port: int, scenario: Scenario) -> AsyncIterator[Any]:
-        storage = load('storage', kind).from_config(
+        storage = load('storage', kind)(
             Config.parse(text % port), NoneAuth())
         await storage.open()
 

@@ -210,7 +210,6 @@ class Interval:
 
         :param sums: the values of ``SUMS``
         :param flat: slot, how many, slot, ...
-        :returns: the interval
         :raises RecordError: if the slots cannot be those of the sums
         """
         made = cls()

@@ -103,6 +103,18 @@ class TestSpecialWorks(unittest.TestCase):
 
 class TestWorks(unittest.TestCase):
 
+    def test_all_that_a_work_may_have_is_read_without_a_warning(self):
+        for text in (
+                wrapped(NORMAL, NORMAL, above='<storage type="mock"/><auth '
+                        'type="none"/>'),
+                wrapped(NORMAL.replace('<op', '<auth type="mock" config=""/>'
+                                       '<op')),
+                wrapped(work(READ, 'workers="1" runtime="1" division="object"'
+                             ' afr="1000000" interval="1" rampup="1" '
+                             'rampdown="2" totalOps="3" totalBytes="%d" '
+                             'driver="d" config="rate=5"' % (2 ** 63 - 1)))):
+            self.assertEqual([], warnings_of(text))
+
     def test_defaults_are_cosbenchs(self):
         found, = works_of(NORMAL)
         self.assertEqual(
