@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Has commands that write to a device run as the user whom it belongs to.
+
+Swift's daemons run as a user of their own, and commands are run as root. What
+these make as root, such as an index, the daemons could not open.
+"""
+
+import os
+import pwd
+
+from swift_lightsync.common.command import UsageError
+
+
+def become_owner(path: str) -> None:
+    """Go on as the user and group that a path belongs to, as root may.
+
+    :param path: of a file or directory
+    :raises UsageError: if this is another user than the owner and root
+    :raises OSError: if the path is not there
+    """
+    there = os.stat(path)
+    if os.geteuid() == there.st_uid:
+        return
+    if os.geteuid():
+        raise UsageError('%s: belongs to %s: run this as that user or root, '
+                         'not as %s' % (path, _name(there.st_uid),
+                                        _name(os.geteuid())))
+    os.setgroups(os.getgrouplist(_name(there.st_uid), there.st_gid))
+    os.setgid(there.st_gid)
+    os.setuid(there.st_uid)
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return 'user %d' % uid
