@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has commands that write to a device run as the user whom it belongs to.
+"""Has what root makes belong to the user whom its place belongs to.
 
-Swift's daemons run as a user of their own, and commands are run as root. What
-these make as root, such as an index, the daemons could not open.
+Swift's daemons run as a user of their own, but are started, and commands are
+run, as root. What is made as root, such as an index, they could not open.
 """
 
 import os
@@ -28,6 +28,18 @@ def become_owner(path: str) -> None:
     os.setgroups(os.getgrouplist(_name(there.st_uid), there.st_gid))
     os.setgid(there.st_gid)
     os.setuid(there.st_uid)
+
+
+def give_to_owner_of(place: str, fd: int) -> None:
+    """Give an open file to the owner of a directory, as root may.
+
+    :param place: the directory
+    :param fd: of the file
+    :raises OSError: if that is not possible
+    """
+    if not os.geteuid():
+        there = os.stat(place)
+        os.fchown(fd, there.st_uid, there.st_gid)
 
 
 def _name(uid: int) -> str:
