@@ -39,6 +39,11 @@ use = egg:swift-lightsync#recon
 #: group of its own: when it is told to end it tells all of its group, which
 #: no namespace of process ids bounds.
 PLAY = '''\
+cd /etc/swift
+swift-ring-builder object.builder create 4 1 0
+swift-ring-builder object.builder add r1z1-127.0.0.9:6999/d1 1
+swift-ring-builder object.builder rebalance
+install -d -o swift -g swift /srv/node/d1
 setsid swift-object-server /etc/swift/object-server.conf >/tmp/log 2>&1 &
 server=$!
 for each in $(seq 120); do
@@ -56,11 +61,6 @@ cat /tmp/log >&2
 #: Starts what a unit starts, as its user, and has root mend what it serves.
 UNPRIVILEGED = '''\
 set -e
-cd /etc/swift
-swift-ring-builder object.builder create 4 1 0
-swift-ring-builder object.builder add r1z1-127.0.0.9:6999/d1 1
-swift-ring-builder object.builder rebalance
-install -d -o swift -g swift /srv/node/d1
 unit() {
     setsid setpriv --reuid swift --regid swift --init-groups -- $(
         sed -n 's/^ExecStart=//p' /lib/systemd/system/swift-$1.service) &
