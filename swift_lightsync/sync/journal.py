@@ -20,6 +20,7 @@ from typing import Any, Optional
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.utils import mkdirs
 
+from swift_lightsync.common.owner import give_to_owner_of
 from swift_lightsync.sync.names import JOURNAL_FILE, WRITERS_FILE
 
 MAGIC = b'LSJ1'
@@ -190,6 +191,8 @@ class Writers:
         """Make all readers look at everything once more."""
         try:
             with open(self.path, 'ab') as stream:
+                # A server loads its app as root before it becomes Swift's.
+                give_to_owner_of(os.path.dirname(self.path), stream.fileno())
                 if stream.tell() >= MAX_BYTES:
                     stream.truncate(0)
                 # Two in one tick of the clock differ by their sizes.

@@ -7,7 +7,8 @@ OPERATING.md.
 Exit status: 0 all is sound, or put right; 1 something was found, and not put
 right; 2 it could not run.
 
-The index server must not run on that index, except for what only shows.
+The index server must not run on that index, except for what only shows. Run as
+root, it goes on as the user whom the volumes belong to.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ import plyvel
 
 from swift_lightsync.common import command
 from swift_lightsync.common.command import UsageError
+from swift_lightsync.common.owner import become_owner
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout, policies_in
 from swift_losf.fsck.commands import Fsck
@@ -90,6 +92,8 @@ def run(args):
     require_device(device_path, not args.no_mount_check)
     layout = Layout(device_path, choose_policy(device_path, args.policy),
                     args.index_path)
+    # What it makes is for the daemons.
+    become_owner(layout.root)
     fsck = Fsck(layout, args)
     try:
         work = getattr(fsck, args.command)
