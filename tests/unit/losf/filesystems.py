@@ -5,21 +5,10 @@ for temporary files.
 
 import contextlib
 import os
-import shutil
 import subprocess
 import tempfile
 
 _SIZE = 400 * 2 ** 20
-
-
-@contextlib.contextmanager
-def directory():
-    """Yields a temporary directory."""
-    path = tempfile.mkdtemp(prefix='losf')
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path)
 
 
 @contextlib.contextmanager
@@ -28,7 +17,7 @@ def mounted(*arguments):
 
     :param arguments: of mount, without the mount point
     """
-    with directory() as path:
+    with tempfile.TemporaryDirectory() as path:
         subprocess.run(['mount', *arguments, path], check=True)
         try:
             yield path
@@ -39,7 +28,7 @@ def mounted(*arguments):
 @contextlib.contextmanager
 def image(make):
     """:param make: the command that makes a filesystem in a file"""
-    with directory() as path:
+    with tempfile.TemporaryDirectory() as path:
         file = os.path.join(path, 'image')
         with open(file, 'wb') as sparse:
             sparse.truncate(_SIZE)
@@ -52,7 +41,7 @@ def with_holes():
     """:returns: names of filesystems that can punch holes, and functions
     that give their context managers"""
     if os.geteuid():
-        return {'temporary': directory}
+        return {'temporary': tempfile.TemporaryDirectory}
     return {
         'xfs': lambda: image(['mkfs.xfs', '-q']),
         'xfs of 1 KiB': lambda: image(['mkfs.xfs', '-q', '-b', 'size=1024']),

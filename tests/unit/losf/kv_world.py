@@ -186,8 +186,7 @@ class KVTest(unittest.TestCase):
                 mock.patch.object(
                     storage_policy, '_POLICIES',
                     StoragePolicyCollection([self.make_policy()]))):
-            patch.start()
-            self.addCleanup(patch.stop)
+            self.enterContext(patch)
         timeout = Timeout(2 * DEADLINE)
         self.addCleanup(timeout.cancel)
         self.policy = storage_policy.POLICIES[0]

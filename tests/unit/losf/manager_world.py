@@ -92,9 +92,7 @@ class InProcessTestCase(ManagerTestCase):
 
     def setUp(self):
         super().setUp()
-        patcher = mock.patch.object(utils, 'HASH_PATH_SUFFIX', b'x')
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(mock.patch.object(utils, 'HASH_PATH_SUFFIX', b'x'))
         self.policies = StoragePolicyCollection([
             StoragePolicy(0, 'fs', is_default=True),
             StoragePolicy(1, 'kv', diskfile_module=KV)])

@@ -4,11 +4,7 @@
 import os
 from unittest import mock
 
-from swift_losf.diskfile.vfile import (
-    VFileReader,
-    VFileWriter,
-    read_metadata,
-)
+from swift_losf.diskfile.vfile import VFileReader, VFileWriter, read_metadata
 from swift_losf.format.header import SMALL, VolumeType
 from swift_losf.upkeep import compactor as compactor_module
 from swift_losf.upkeep.pace import Rates
@@ -174,10 +170,7 @@ class TestLeaks(CompactorTest):
         for kept in range(3):
             self.upload_and_die(kept)
         self.assertGreater(self.allocated(), 12 * 2 ** 20)
-        made = self.compactor(self.index, garbage=0.2, extents=500,
-                              slack=2 ** 16)
-        self.addCleanup(made.stop)
-        made.compact_all()
+        self.compact(garbage=0.2, extents=500, slack=2 ** 16)
         self.assertLess(self.allocated(), 2 ** 16)
         for kept in range(3):
             self.assertEqual(b'kept', self.read(hash_of(kept)))
@@ -193,7 +186,6 @@ class TestPace(CompactorTest):
         for free, waits in ((2 ** 40, True), (2 ** 30, False)):
             self.fill([3000] * 9, number=len(self.numbers()[0]) + 1)
             made = self.compactor(self.index, max_volume_size=2 ** 29 + 1)
-            self.addCleanup(made.stop)
             made._is_busy = lambda: True
             with mock.patch.object(
                     compactor_module.Space, 'of', return_value=Space(
@@ -207,7 +199,6 @@ class TestPace(CompactorTest):
     def test_what_was_waited_for_before_is_no_work(self):
         self.fill([3000] * 9)
         made = self.compactor(self.index)
-        self.addCleanup(made.stop)
         made._begun -= 2 ** 30
         with mock.patch.object(compactor_module, 'PIECE', 0), \
                 mock.patch.object(Rates, 'pause', return_value=0.0) as pause:

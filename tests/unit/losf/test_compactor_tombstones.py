@@ -4,14 +4,8 @@
 from unittest import mock
 
 from swift_losf.index.mover import Mover
-from swift_losf.upkeep.sweeper import Sweeper
 from tests.unit.losf.compactor_world import CompactorTest
-from tests.unit.losf.index_world import (
-    HASH,
-    NAME,
-    PARTITION,
-    TOMBSTONE,
-)
+from tests.unit.losf.index_world import HASH, NAME, PARTITION, TOMBSTONE
 
 
 class TestTombstones(CompactorTest):
@@ -22,17 +16,14 @@ class TestTombstones(CompactorTest):
         self.put(self.index, TOMBSTONE)
         self.release(1), self.release(2)
         self.index.remove(PARTITION, HASH)
-        sweeper = Sweeper(self.layout, self.index, 1, self.fail)
         with mock.patch.object(self.index.reclaim, 'emptied', 1):
             made = self.compactor(self.index)
             with mock.patch.object(made, '_set_emptied'), \
                     mock.patch.object(made, '_survey', self.only(made, 2)):
                 made.compact_all()
         self.assertIn(2, self.numbers()[0])
-        sweeper.sweep()
-        made = self.compactor(self.index)
-        self.addCleanup(made.stop)
-        made.compact_all()
+        self.sweep_once(self.index)
+        self.compact()
         self.assertEqual(([], []), self.numbers())
 
     @staticmethod
@@ -61,7 +52,6 @@ class TestTombstones(CompactorTest):
             return real(mover, copies, *args)
         with mock.patch.object(Mover, 'move', move):
             made = self.compactor(self.index)
-            self.addCleanup(made.stop)
             with mock.patch.object(made, '_remove'):
                 made.compact_all()
         self.assertTrue(self.index.db.has_unsynced_removal(HASH))

@@ -250,8 +250,7 @@ class TestRegister(IndexTest):
         self.register()
         self.index.rename(PARTITION, HASH, NAME, OTHER)
         self.register()
-        self.assertEqual([OTHER], [
-            name for name, _ in self.index.reader.list_hash(PARTITION, HASH)])
+        self.assertEqual([OTHER], self.names(self.index))
 
     def test_a_late_repetition_does_not_end_a_quarantine(self):
         self.register()

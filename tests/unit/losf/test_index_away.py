@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-import unittest
 from unittest import mock
 
 from swift.common import storage_policy, utils
@@ -152,7 +151,3 @@ class TestAway(DaemonTest):
             self.assertIn(b':ERROR:', answer)
         else:
             self.assertEqual(507, response.status_int, answer)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -197,10 +197,8 @@ class TestCalls(IndexTest):
         def counted(sock):
             made.append(real(sock))
             return made[-1]
-        patcher = mock.patch.object(
-            index_channel, 'UnaryConnection', counted)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(mock.patch.object(
+            index_channel, 'UnaryConnection', counted))
         return made
 
     def test_calls_one_after_the_other_share_a_connection(self):

@@ -33,8 +33,7 @@ class TestAsStock(KVTest):
 
     def setUp(self):
         super().setUp()
-        self.stock_root = tempfile.mkdtemp(prefix='kv')
-        self.addCleanup(shutil.rmtree, self.stock_root)
+        self.stock_root = self.enterContext(tempfile.TemporaryDirectory())
         os.mkdir(os.path.join(self.stock_root, 'd1'))
         self.stock = DiskFileManager(
             self.conf(devices=self.stock_root), self.logger)

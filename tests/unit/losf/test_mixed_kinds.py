@@ -2,7 +2,6 @@
 """A node of files and a node of volumes replicate to each other by ssync."""
 
 import os
-import shutil
 import tempfile
 from types import SimpleNamespace
 
@@ -33,8 +32,7 @@ class MixedNodes(KVTest):
 
     def setUp(self):
         super().setUp()
-        root = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, root)
+        root = self.enterContext(tempfile.TemporaryDirectory())
         os.mkdir(os.path.join(root, 'd1'))
         self.stock = self.stock_class(self.conf(devices=root), self.logger)
         self.nodes = {manager: self.serve(manager)

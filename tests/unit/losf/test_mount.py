@@ -21,7 +21,6 @@ from swift_losf.mount import cli
 from swift_losf.mount.inodes import ROOT, Inodes
 from swift_losf.mount.tree import Tree, attributes
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
-from tests.unit.losf.test_index_server import Caller, pb
 
 LONG = bytes(range(256)) * 4000
 FRAGMENT = '1700000000.00001#3#d.data'
@@ -71,14 +70,7 @@ class TestTree(TreeTest):
             tree.require(place)
 
     def test_of_a_running_server_all_is_there(self):
-        self.start_process()
-        caller = Caller(self.layout.socket)
-        self.addCleanup(caller.close)
-
-        def answers():
-            with contextlib.suppress(Exception):
-                return caller('ListPartitions', pb.Empty())
-        self.wait_for(answers)
+        self.serve()
         tree = self.tree()
         self.assertEqual(self.everything(), list(self.listed(tree)))
         with tree.open((*DIRECTORY, NAME)) as reader:

@@ -229,7 +229,3 @@ class TestTornReads(unittest.TestCase):
                                   allowed)
                 except FormatError:
                     pass
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -7,8 +7,6 @@ from unittest import mock
 from swift_losf.format.values import Location
 from swift_losf.index.adopter import Adopter
 from swift_losf.upkeep import recovery as recovery_module
-from swift_losf.upkeep.recovery import recover
-from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.index_world import (
     HASH,
@@ -90,7 +88,7 @@ class TestRecovery(RecoveryTest):
                                   lambda *_: steps.append('invalidate')), \
                 mock.patch.object(Adopter, 'adopt',
                                   lambda *_: steps.append('adopt')):
-            recover(self.layout).close()
+            self.recover()
         self.assertEqual(['sync', 'invalidate', 'adopt'], steps)
 
     def test_what_was_removed_does_not_come_back(self):
@@ -106,7 +104,7 @@ class TestRecovery(RecoveryTest):
         self.put(index)
         self.put(index, OTHER)
         index.remove(PARTITION, HASH, [NAME])
-        Sweeper(self.layout, index, 1, None).sweep()
+        self.sweep_once(index)
         self.lose_index(index)
         self.assertEqual([OTHER], self.names(self.recover()))
 
@@ -194,8 +192,7 @@ class TestRecovery(RecoveryTest):
             for name in names:
                 self.write(name)
             states = []
-            index = recover(self.layout, states.append)
-            self.addCleanup(index.close)
+            index = self.recover(states.append)
         self.assertEqual(names, self.names(index))
         self.assertIn('6 files recovered', states)
 
@@ -232,7 +229,7 @@ class TestQuarantineOfALostIndex(RecoveryTest):
                                        index.reader.list_quarantine()[0]])
             self.assertTrue(index.reclaim.has(locations[NAME]))
             self.assertFalse(index.reclaim.has(locations[OTHER]))
-            Sweeper(self.layout, index, 1, None).sweep()
+            self.sweep_once(index)
             self.lose_index(index)
             for number in (first, second):
                 self.release(number)

@@ -2,7 +2,6 @@
 """Daemons refuse a Swift without the patches, all alike: real processes."""
 
 import signal
-import unittest
 
 from tests.unit.losf.daemons import DAEMONS, DaemonTest
 
@@ -49,7 +48,3 @@ class TestRefusal(DaemonTest):
 
     def test_watchers_need_one_more_patch(self):
         self.check('auditor', 'DeleteRequest', 'exceptions')
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -31,9 +31,7 @@ class SalvageTest(RecoveryTest):
 
     def setUp(self):
         super().setUp()
-        patch = mock.patch.object(WritableVolume, 'sync')
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.enterContext(mock.patch.object(WritableVolume, 'sync'))
 
     def fill(self, seed=1):
         """Leave an index of two tables, the newer with deletions."""

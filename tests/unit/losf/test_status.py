@@ -93,10 +93,8 @@ class TestStatus(InProcessTestCase):
     def setUp(self):
         super().setUp()
         self.conf['losf_index_timeout'] = '3'
-        patcher = mock.patch.object(storage_policy, '_POLICIES',
-                                    self.policies)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(mock.patch.object(
+            storage_policy, '_POLICIES', self.policies))
 
     def conf_file(self):
         path = os.path.join(self.root, 'object-server.conf')

@@ -79,16 +79,7 @@ class UnwritableTest(RecoveryTest):
         self.client = IndexClient(self.layout.socket, 60)
 
     def serve(self):
-        process = self.start_process('--sync-interval', '0.2')
-        self.wait_for(lambda: process.poll() is not None or self.answers())
-        self.assertIsNone(process.poll())
-        return process
-
-    def answers(self):
-        try:
-            return self.client.statistics()
-        except IndexUnavailable:
-            return False
+        return super().serve('--sync-interval', '0.2')
 
     def assert_served(self):
         for hash_, location in self.expected.items():
