@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from unittest import mock
 
+from swift_lightsync.common.files import opened
 from swift_losf.diskfile.vfile import (
     CorruptRecord,
     MissingRecord,
@@ -305,22 +306,19 @@ class TestGivenBack(VFileTest):
 
     def punch(self, location):
         """As the index server: False if a reader has it."""
-        fd = os.open(self.layout.volume(location.volume), os.O_RDWR)
-        try:
+        with opened(self.layout.volume(location.volume), os.O_RDWR) as fd:
             if not lock_range(fd, location.offset, location.length):
                 return False
             punch_hole(fd, location.offset, location.length)
             return True
-        finally:
-            os.close(fd)
 
     def test_a_record_without_space_is_missing(self):
         for length in (0, 10, SMALL, LONG):
             location = self.put(1, bytes_of(1, length)).location
             self.assertTrue(self.punch(location))
-            for opened in (self.open, self.metadata):
+            for read in (self.open, self.metadata):
                 with self.assertRaises(MissingRecord) as caught:
-                    opened(1, location)
+                    read(1, location)
                 self.assertEqual(errno.ENOENT, caught.exception.errno)
 
     def test_a_record_without_volume_is_missing(self):
