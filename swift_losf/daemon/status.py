@@ -26,8 +26,8 @@ from swift.common.utils import readconf
 from swift_lightsync.common import command
 from swift_lightsync.common.command import argument
 from swift_lightsync.common.options import number
-from swift_losf.daemon.managed import free_percent
 from swift_losf.daemon.manager import SECTION, IndexServerManager
+from swift_losf.daemon.supervisor import free_percent
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.format.values import Statistics

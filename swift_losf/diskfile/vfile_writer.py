@@ -7,7 +7,7 @@ from typing import Any
 
 from swift_losf.format.header import HEADER_LENGTH, SMALL
 from swift_losf.format.record import BlockSums, NewRecord
-from swift_losf.volumes.held_volume import Pending
+from swift_losf.volumes.volume_pool import Pending
 
 #: what is written of a long file before it is synced
 BYTES_PER_SYNC = 512 * 2 ** 20

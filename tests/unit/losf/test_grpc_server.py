@@ -14,8 +14,8 @@ from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
 from swift_losf.index import grpc_server, http2
-from swift_losf.index.grpc_reply import Status
 from swift_losf.index.grpc_server import Refusal, UnaryServer
+from swift_losf.index.grpc_unary import Status
 from swift_losf.index.http2 import PREFIX
 from tests.waiting import wait_for
 

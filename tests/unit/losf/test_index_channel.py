@@ -15,8 +15,9 @@ from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.swob import HTTPException
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index.channel import MAX_PATH, Breaker
+from swift_losf.index.channel import Breaker
 from swift_losf.index.index_client import IndexClient
+from swift_losf.memory_directory import MAX_PATH
 from tests.unit.losf.index_world import HASH, NAME, location_of
 from tests.unit.losf.kv_world import DEADLINE, World, wait_for, watched_hub
 
