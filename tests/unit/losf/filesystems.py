@@ -12,6 +12,21 @@ _SIZE = 400 * 2 ** 20
 
 
 @contextlib.contextmanager
+def small_disk(path, size):
+    """Mounts a disk in memory, whatever is open on it in the end.
+
+    :param path: a directory
+    :param size: in bytes
+    """
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%d' % size, 'tmpfs',
+                    path], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(['umount', '--lazy', path], check=True)
+
+
+@contextlib.contextmanager
 def mounted(*arguments):
     """Yields a temporary directory on which a filesystem is mounted.
 

@@ -17,9 +17,8 @@ from swift_losf.format.record import BlockSums, NewRecord
 from swift_losf.format.values import Location
 from swift_losf.index.index import Index, is_tombstone
 from swift_losf.index.index_client import IndexClient
-from swift_losf.upkeep.compaction_plan import Limits
+from swift_losf.upkeep.compaction_plan import Limits, Rates
 from swift_losf.upkeep.compactor import Compaction, Compactor
-from swift_losf.upkeep.pace import Rates
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.writable import WritableVolume
@@ -123,6 +122,11 @@ class IndexTest(unittest.TestCase):
         with open(self.layout.volume(number), 'r+b') as volume:
             volume.seek(offset)
             volume.write(data)
+
+    def break_index(self):
+        """Leave an index that LevelDB cannot open."""
+        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
+            file.write('nonsense')
 
     def compactor(self, index, max_volume_size=2 ** 30, layout=None,
                   **limits):

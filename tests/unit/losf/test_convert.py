@@ -26,6 +26,7 @@ from swift_losf.convert.files import Files
 from swift_losf.convert.sides import NotCopied, Source, Volumes, place
 from swift_losf.diskfile.store import Store
 from swift_losf.format.keys import partition_of
+from tests.unit.losf.filesystems import small_disk
 from tests.unit.losf.kv_world import (
     LONG,
     PARTITION,
@@ -57,17 +58,6 @@ Converter(*(sides if sys.argv[2] == 'volumes' else sides[::-1])).copy()
 def convert(path, target):
     """Start a process that makes one side equal to the other."""
     return subprocess.Popen([sys.executable, '-c', CONVERT, path, target])
-
-
-@contextlib.contextmanager
-def small_disk(path):
-    """Mount a disk of 96 MiB."""
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=96m', 'tmpfs', path],
-                   check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(['umount', '--lazy', path], check=True)
 
 
 class ConvertTest(KVTest):
@@ -385,7 +375,7 @@ class TestCommand(ConvertTest):
 
     def test_a_disk_that_is_full_loses_nothing(self):
         self.world.kill('d1')
-        with small_disk(self.world.path('d1')):
+        with small_disk(self.world.path('d1'), 96 * 2 ** 20):
             for number in range(60):
                 self.put('p%d' % number, self.stock, LONG, seed=number)
             listing = self.listing(self.files_side)

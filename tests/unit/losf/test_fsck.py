@@ -100,8 +100,7 @@ class TestIndex(FsckTest):
 
     def test_a_rotten_index_is_made_anew_by_repair(self):
         expected = self.listed()
-        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
-            file.write('nonsense')
+        self.break_index()
         self.assertEqual(1, self.run_fsck('check')[0])
         self.assertEqual(1, self.run_fsck('repair', '--dry-run')[0])
         self.assertEqual([], [name for name in os.listdir(self.layout.root)
@@ -210,11 +209,8 @@ class TestPartPower(FsckTest):
     """What is entered has the partition of its hash, not of its record."""
 
     def partitions(self):
-        index = self.open_index()
-        try:
+        with self.index() as index:
             return index.reader.list_partitions()
-        finally:
-            index.close()
 
     def save_ring(self, power):
         RingData([array('H', 2 ** power * [0])], [], 32 - power).save(

@@ -152,8 +152,7 @@ class TestPurge(QuarantineTest):
         self.assertEqual(before, self.content())
 
     def test_a_rotten_index_is_left_alone(self):
-        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
-            file.write('nonsense')
+        self.break_index()
         self.assertEqual(2, self.run_fsck('quarantine', '--purge')[0])
         self.assertIn(self.layout.index, self.stderr.getvalue())
         self.assertEqual({'index', 'index.lock', 'volumes'},

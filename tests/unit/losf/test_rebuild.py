@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An index that was lost is made anew by several processes, and serves."""
 
-import hashlib
 import os
 import random
 import shutil
@@ -19,13 +18,10 @@ from tests.unit.losf.index_world import (
     TOMBSTONE,
     RecoveryTest,
 )
+from tests.unit.losf.volumes import hash_of
 
 FRAGMENT = '1700000000.00004#2.data'
 NAMES = (NAME, OTHER, TOMBSTONE, FRAGMENT, '1700000000.00005.meta')
-
-
-def hash_of(number):
-    return hashlib.md5(b'%d' % number).digest()
 
 
 def content(index):

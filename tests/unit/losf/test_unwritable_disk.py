@@ -31,12 +31,9 @@ from tests.unit.losf.index_world import (
     RecoveryTest,
 )
 from tests.unit.losf.test_full_disk import Filler
+from tests.unit.losf.volumes import hash_of
 
 FILES = 200
-
-
-def hash_of(number):
-    return number.to_bytes(16, 'big')
 
 
 def fill(directory):
@@ -189,8 +186,7 @@ class TestReadOnly(UnwritableTest):
 
     def test_a_damaged_index_is_left_and_made_anew_in_memory(self):
         remount(self.device, 'rw')
-        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
-            file.write('nonsense')
+        self.break_index()
         remount(self.device, 'ro')
         process = self.serve()
         self.assert_served()
