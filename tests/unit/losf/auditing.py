@@ -2,6 +2,7 @@
 """What the tests of audits share: a real index, and Swift's auditor."""
 
 import os
+from contextlib import closing
 from unittest import mock
 
 from swift.obj import diskfile
@@ -18,8 +19,7 @@ class AuditTest(KVTest):
     """A device of its own for each test; nothing is given back meanwhile."""
 
     def setUp(self):
-        self.world = World()
-        self.addCleanup(self.world.close)
+        self.world = self.enterContext(closing(World()))
         self.add_device('d1')
         super().setUp()
         self.enterContext(mock.patch.object(

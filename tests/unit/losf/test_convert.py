@@ -64,8 +64,7 @@ class ConvertTest(KVTest):
     """A device of its own, with a manager of each kind."""
 
     def setUp(self):
-        self.world = World('d1')
-        self.addCleanup(self.world.close)
+        self.world = self.enterContext(contextlib.closing(World('d1')))
         super().setUp()
         self.stock = diskfile.DiskFileManager(self.conf(), self.logger)
         self.volumes = Volumes(self.store())
@@ -93,7 +92,11 @@ class ConvertTest(KVTest):
             with contextlib.suppress(diskfile.DiskFileNotExist):
                 with self.diskfile(name=name, manager=manager).open() as df:
                     objects[name] = (b''.join(df.reader()), df.get_metadata())
-        return objects, manager.get_hashes('d1', PARTITION, [], self.policy)
+        return objects, self.suffix_hashes(manager)
+
+    def where(self, object_hash, file):
+        return place(self.world.layout('d1'), int(PARTITION), object_hash,
+                     file)
 
     def listing(self, side):
         return {object_hash: sorted(names) for object_hash, names in
@@ -122,13 +125,10 @@ class TestCopy(ConvertTest):
         Converter(self.volumes, self.files_side).copy()
         self.assert_same()
         ((name, location),) = self.files('o3').items()
-        with self.volumes.open(self.where('o3', name)) as record:
-            with self.files_side.open(self.where('o3', name)) as file:
+        where = self.where(self.hash('o3'), name)
+        with self.volumes.open(where) as record:
+            with self.files_side.open(where) as file:
                 self.assertAlmostEqual(record.written, file.written, 3)
-
-    def where(self, name, file):
-        return place(self.world.layout('d1'), int(PARTITION),
-                     self.hash(name), file)
 
     def test_a_second_run_copies_only_what_has_changed(self):
         self.fill(self.stock)
@@ -281,10 +281,6 @@ class TestInterruption(ConvertTest):
                     self.assertEqual(
                         source.metadata['ETag'],
                         md5(data, usedforsecurity=False).hexdigest())
-
-    def where(self, object_hash, name):
-        return place(self.world.layout('d1'), int(PARTITION), object_hash,
-                     name)
 
     def test_killed_conversions_leave_whole_files_and_go_on(self):
         for number in range(60):

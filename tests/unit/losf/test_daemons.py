@@ -8,7 +8,6 @@ patches.
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -23,7 +22,7 @@ from swift.obj.server import ObjectController
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
 from tests.unit.losf.daemons import DAEMONS, DaemonTest
-from tests.unit.losf.kv_world import policy, wait_for
+from tests.unit.losf.kv_world import listening, policy, wait_for
 
 PARTITIONS = 16
 MISSING_CHECK = (b':MISSING_CHECK: START\r\n%s %s\r\n:MISSING_CHECK: END\r\n'
@@ -65,10 +64,7 @@ class TestAway(DaemonTest):
 
     def hang(self, path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        sock = socket.socket(socket.AF_UNIX)
-        self.addCleanup(sock.close)
-        sock.bind(path)
-        sock.listen(100)
+        self.enterContext(listening(path))
 
     def serve(self, index):
         server = subprocess.Popen(

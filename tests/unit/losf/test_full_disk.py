@@ -146,8 +146,7 @@ class TestBallast(IndexTest):
 class TestRequests(KVTest):
 
     def setUp(self):
-        self.world = World('d1')
-        self.addCleanup(self.world.close)
+        self.world = self.enterContext(contextlib.closing(World('d1')))
         super().setUp()
         self.ballast = Ballast(self.world.layout('d1').ballasts[0])
         self.addCleanup(self.ballast.close)

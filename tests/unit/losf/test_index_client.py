@@ -24,8 +24,7 @@ class TestCalls(IndexTest):
 
     def setUp(self):
         super().setUp()
-        timeout = Timeout(2 * DEADLINE)
-        self.addCleanup(timeout.cancel)
+        self.enterContext(Timeout(2 * DEADLINE))
         self.index = self.open_index()
         serve_index(self, self.layout.socket, self.index)
         self.client = IndexClient(self.layout.socket)

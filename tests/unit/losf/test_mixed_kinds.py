@@ -52,7 +52,7 @@ class MixedNodes(KVTest):
 
     def send(self, source, target, frag_index=None):
         """Have the node of one manager push to that of the other."""
-        suffixes = source.get_hashes('d1', PARTITION, [], self.policy)
+        suffixes = self.suffix_hashes(source)
         daemon = SimpleNamespace(
             _df_router={self.policy: source}, logger=self.logger,
             conn_timeout=DEADLINE, node_timeout=DEADLINE,
@@ -77,7 +77,7 @@ class TestObjects(MixedNodes):
                 found[name] = err.timestamp.internal
             except DiskFileNotExist:
                 found[name] = None
-        return found, manager.get_hashes('d1', PARTITION, [], self.policy)
+        return found, self.suffix_hashes(manager)
 
     def test_both_get_what_the_other_has_again_and_again(self):
         names = ['o%d' % number for number in range(8)]

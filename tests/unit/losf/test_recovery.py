@@ -18,6 +18,7 @@ from tests.unit.losf.index_world import (
 )
 
 FRAGMENT = '1700000000.00001#2.data'
+DURABLE = '1700000000.00001#2#d.data'
 
 
 class TestRecovery(RecoveryTest):
@@ -123,28 +124,26 @@ class TestRecovery(RecoveryTest):
         index = self.open_index()
         location = self.put(index, FRAGMENT)
         mark_durable(self.layout, location)
-        durable = FRAGMENT.replace('.data', '#d.data')
-        index.rename(PARTITION, HASH, FRAGMENT, durable)
+        index.rename(PARTITION, HASH, FRAGMENT, DURABLE)
         self.crash(index)
         index = self.recover()
-        self.assertEqual([durable], self.names(index))
+        self.assertEqual([DURABLE], self.names(index))
         self.lose_index(index)
         index = self.recover()
-        self.assertEqual([(durable, location)],
+        self.assertEqual([(DURABLE, location)],
                          index.reader.list_hash(PARTITION, HASH))
 
     def test_of_two_copies_of_a_fragment_the_durable_one_stays(self):
-        durable = FRAGMENT.replace('.data', '#d.data')
         index = self.open_index()
         location = self.put(index, FRAGMENT)
         self.clock -= 1  # as the compactor copies it
         self.write(FRAGMENT, number=3)
         mark_durable(self.layout, location)
-        index.rename(PARTITION, HASH, FRAGMENT, durable)
+        index.rename(PARTITION, HASH, FRAGMENT, DURABLE)
         for end in (self.crash, self.lose_index):
             end(index)
             index = self.recover()
-            self.assertEqual([(durable, location)],
+            self.assertEqual([(DURABLE, location)],
                              index.reader.list_hash(PARTITION, HASH))
             self.assert_counted(index)
 

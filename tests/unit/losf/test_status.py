@@ -90,18 +90,14 @@ class TestJudge(unittest.TestCase):
 class TestStatus(InProcessTestCase):
     """The whole of it, on a node of real index servers."""
 
+    #: options that the disk these tests run on cannot fail by
+    FREE = '--warning-free', '0', '--critical-free', '0'
+
     def setUp(self):
         super().setUp()
         self.conf['losf_index_timeout'] = '3'
         self.enterContext(mock.patch.object(
             storage_policy, '_POLICIES', self.policies))
-
-    def conf_file(self):
-        path = os.path.join(self.root, 'object-server.conf')
-        with open(path, 'w', encoding='utf8') as conf:
-            conf.write('[DEFAULT]\n%s\n[object-losf]\n' % '\n'.join(
-                '%s = %s' % each for each in self.conf.items()))
-        return path
 
     def run_status(self, *args):
         """:returns: (the exit status, what was printed)"""
@@ -115,23 +111,9 @@ class TestStatus(InProcessTestCase):
         return found, {row['device']: row for row
                        in json.loads(text)['index_servers']}
 
-    def serve(self, *devices):
-        """:returns: the manager of index servers that answer"""
-        for device in devices:
-            self.make('d', device)
-        made = self.manager(*[node(0, 6200, device) for device in devices])
-        for device in devices:
-            self.tend_until(made, lambda: self.answers(device),
-                            '%s answers' % device)
-        return made
-
-    def free(self):
-        """Options that the disk these tests run on cannot fail by."""
-        return '--warning-free', '0', '--critical-free', '0'
-
     def test_all_is_well(self):
         self.serve('sda', 'sdb')
-        found, rows = self.rows(*self.free())
+        found, rows = self.rows(*self.FREE)
         self.assertEqual((0, ['sda', 'sdb']), (found, sorted(rows)))
         self.assertEqual(
             (1, 'serving', 'OK', 0, 0, False), tuple(rows['sda'][each] for
@@ -141,7 +123,7 @@ class TestStatus(InProcessTestCase):
         stat = os.statvfs(self.devices)
         self.assertAlmostEqual(100 * stat.f_bavail / stat.f_blocks,
                                rows['sda']['free_percent'], delta=5)
-        found, text = self.run_status(*self.free())
+        found, text = self.run_status(*self.FREE)
         self.assertEqual('LOSF OK: index servers: 2', text.splitlines()[0])
         self.assertEqual(2, self.run_status('--critical-free', '100',
                                             '--warning-free', '100')[0])
@@ -152,8 +134,8 @@ class TestStatus(InProcessTestCase):
         sda, _ = self.recon()['index_servers']
         stop(sda['pid'])
         try:
-            found, rows = self.rows(*self.free())
-            _, text = self.run_status(*self.free())
+            found, rows = self.rows(*self.FREE)
+            _, text = self.run_status(*self.FREE)
         finally:
             os.kill(sda['pid'], signal.SIGCONT)
         self.assertEqual(sda['pid'], rows['sda']['pid'])
@@ -163,7 +145,7 @@ class TestStatus(InProcessTestCase):
         self.assertIn('has not answered within 3 s',
                       rows['sda']['problems'][0])
         made.stop()
-        found, rows = self.rows(*self.free())
+        found, rows = self.rows(*self.FREE)
         self.assertEqual((2, [('down', None)] * 2), (found, [
             (rows[each]['state'], rows[each]['pid'])
             for each in ('sda', 'sdb')]))
@@ -186,7 +168,7 @@ class TestStatus(InProcessTestCase):
         self.serve('sda')
         ballast, = Layout(os.path.join(self.devices, 'sda'), 1).ballasts
         with mock.patch.object(status, 'is_given_up', {ballast}.__contains__):
-            found, rows = self.rows(*self.free())
+            found, rows = self.rows(*self.FREE)
         self.assertEqual((2, True), (found, rows['sda']['full']))
 
     def test_a_node_without_such_devices_is_a_warning(self):
