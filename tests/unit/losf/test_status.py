@@ -12,8 +12,9 @@ from unittest import mock
 
 from swift.common import storage_policy
 
+from swift_lightsync.common.health import Severity
 from swift_losf.daemon import status
-from swift_losf.daemon.status import Limits, Seen, Severity, State, judge
+from swift_losf.daemon.status import Limits, Seen, State, judge
 from swift_losf.format.layout import Layout
 from swift_losf.format.values import Statistics
 from tests.unit.losf.kv_world import serve_index
@@ -23,7 +24,7 @@ from tests.waiting import stop
 
 WELL = Seen('sda', 2, State.SERVING, '',
             Statistics(100, 200, 300, 0, 4, 5, 6, 7, 8, 9, 10, 11), 50.0)
-OK, WARNING, CRITICAL = Severity
+OK, WARNING, CRITICAL, _ = Severity
 
 
 def with_quarantined(count):
