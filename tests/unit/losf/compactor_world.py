@@ -52,5 +52,4 @@ class CompactorTest(RecoveryTest):
             [number for number, _ in self.index.list_volumes()])
 
     def restart(self):
-        self.crash(self.index)
-        self.index = self.recover()
+        self.index = self.after_crash(self.index)

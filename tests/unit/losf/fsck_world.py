@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 
 from swift_losf.format import keys
 from swift_losf.fsck import cli as fsck
@@ -90,6 +91,11 @@ class FsckTest(IndexTest):
         with self.index() as index:
             return {(hash_, name): location for _, hash_, name, location
                     in all_files(index.reader)}
+
+    def remake_index(self):
+        """Have the index made anew, as a server does that is started."""
+        shutil.rmtree(self.layout.index)
+        self.recover().close()
 
     def in_quarantine(self):
         with self.index() as index:

@@ -207,6 +207,17 @@ class RecoveryTest(IndexTest):
         index.close()
         shutil.rmtree(self.layout.index)
 
+    def after_loss(self, index):
+        """:returns: the Index that is recovered after this one is lost"""
+        self.lose_index(index)
+        return self.recover()
+
+    def after_crash(self, index):
+        """:returns: the Index that is recovered after this one's server died
+        """
+        self.crash(index)
+        return self.recover()
+
     def crash(self, index):
         """Stop as if the server were killed: nothing is synced."""
         with mock.patch.object(index.db, 'sync'):

@@ -111,8 +111,7 @@ class TestMoving(CompactorTest):
         self.index.quarantine(PARTITION, hash_of(1))
         self.release(1)
         self.compact()
-        self.lose_index(self.index)
-        self.index = self.recover()
+        self.index = self.after_loss(self.index)
         self.assertEqual([name.replace('#1', '#1#d')], self.names(self.index))
         (_, hash_, _, location), = self.index.reader.list_quarantine()[0]
         self.assertEqual((hash_of(1), FIRST), (hash_, location.volume))

@@ -56,8 +56,7 @@ class TestMeanwhile(CompactorTest):
             self.index.quarantine(PARTITION, hash_of(0))
 
         self.compact_and(quarantine)
-        self.lose_index(self.index)
-        self.index = self.recover()
+        self.index = self.after_loss(self.index)
         self.assertEqual({}, self.index.reader.files(PARTITION, hash_of(0)))
 
     def test_a_mark_alone(self):
@@ -195,8 +194,7 @@ class TestCrashes(CompactorTest):
         self.assertEqual(1, len([
             number for number, state in self.index.list_volumes()
             if state.files]))
-        self.lose_index(self.index)
-        self.index = self.recover()
+        self.index = self.after_loss(self.index)
         self.assert_readable(data)
 
 

@@ -16,7 +16,6 @@ from swift_losf.format.values import Location, VolumeState
 from swift_losf.fsck import volume_check as fsck_volume
 from swift_losf.fsck.entry_order import EntryOrder
 from swift_losf.fsck.repair import Repair
-from swift_losf.upkeep.recovery import recover
 from tests.unit.losf.fsck_world import (
     HASH,
     HASHES,
@@ -36,8 +35,7 @@ class TestBrokenVolumes(MendTest):
             self.overwrite(number, 40, b'xxxxxxxx')
         self.assert_mended('volume-header', 'volume-header')
         self.assertEqual(expected, self.listed())
-        shutil.rmtree(self.layout.index)
-        recover(self.layout).close()
+        self.remake_index()
         self.assertEqual(expected, self.listed())
         self.assertEqual(['v0000000001', 'v0000000002'],
                          sorted(os.listdir(self.layout.volumes)))

@@ -267,8 +267,7 @@ class TestDirectories(DirectoriesTest):
                     tidy(self.layout, index)
             except Killed:
                 was_killed = True
-            self.crash(index)
-            index = self.recover()
+            index = self.after_crash(index)
             self.assert_tidy(index, power)
             index.close()
         self.assertGreater(step, 5 * FEW)
@@ -330,8 +329,7 @@ class TestLost(DirectoriesTest):
         index.part_power.set(KEYED + 1)
         self.write(OTHER, HASHES[0], number=9)
         self.release(9)
-        self.crash(index)
-        index = self.recover()
+        index = self.after_crash(index)
         self.assertEqual([NAME, OTHER], self.names(index, HASHES[0]))
         self.assert_tidy(index, KEYED + 1)
 

@@ -60,8 +60,7 @@ class TestRecovery(RecoveryTest):
         index = self.open_index()
         self.put(index)
         location = self.write(OTHER)
-        self.crash(index)
-        index = self.recover()
+        index = self.after_crash(index)
         self.assertEqual([NAME, OTHER], self.names(index))
         self.assertEqual(1, index.statistics().recovered)
         self.assertIn(location, dict(index.reader.list_hash(PARTITION, HASH)
@@ -72,8 +71,7 @@ class TestRecovery(RecoveryTest):
         # Swift does not sync hashes.invalid, and a power cut may have lost it.
         index = self.open_index()
         self.put(index)
-        self.crash(index)
-        index = self.recover()
+        index = self.after_crash(index)
         self.assertEqual(0, index.statistics().recovered)
         self.assertEqual(['e0f'], self.invalidations())
 
@@ -97,8 +95,7 @@ class TestRecovery(RecoveryTest):
         self.put(index)
         self.put(index, OTHER)
         index.remove(PARTITION, HASH, [NAME])
-        self.crash(index)
-        self.assertEqual([OTHER], self.names(self.recover()))
+        self.assertEqual([OTHER], self.names(self.after_crash(index)))
 
     def test_what_was_punched_does_not_come_back_to_a_new_index(self):
         index = self.open_index()
@@ -106,8 +103,7 @@ class TestRecovery(RecoveryTest):
         self.put(index, OTHER)
         index.remove(PARTITION, HASH, [NAME])
         self.sweep_once(index)
-        self.lose_index(index)
-        self.assertEqual([OTHER], self.names(self.recover()))
+        self.assertEqual([OTHER], self.names(self.after_loss(index)))
 
     def test_a_quarantine_that_was_begun_is_ended(self):
         index = self.open_index()
@@ -125,11 +121,9 @@ class TestRecovery(RecoveryTest):
         location = self.put(index, FRAGMENT)
         mark_durable(self.layout, location)
         index.rename(PARTITION, HASH, FRAGMENT, DURABLE)
-        self.crash(index)
-        index = self.recover()
+        index = self.after_crash(index)
         self.assertEqual([DURABLE], self.names(index))
-        self.lose_index(index)
-        index = self.recover()
+        index = self.after_loss(index)
         self.assertEqual([(DURABLE, location)],
                          index.reader.list_hash(PARTITION, HASH))
 
@@ -252,5 +246,4 @@ class TestQuarantineOfALostIndex(RecoveryTest):
                                         (newer, 1, True))
         self.assertEqual([FRAGMENT], self.names(index))
         mark_durable(self.layout, locations[newer])
-        self.lose_index(index)
-        self.assertEqual([], self.names(self.recover()))
+        self.assertEqual([], self.names(self.after_loss(index)))
