@@ -13,7 +13,8 @@ from swift_losf.volumes.volume_pool import Pending
 BYTES_PER_SYNC = 512 * 2 ** 20
 
 
-def _call(function, *args):
+def call(function, *args):
+    """Call a function here, where it may block."""
     return function(*args)
 
 
@@ -26,7 +27,7 @@ class VFileWriter:
         block: Swift's tpool.execute
     """
 
-    def __init__(self, appender, bytes_per_sync=BYTES_PER_SYNC, run=_call):
+    def __init__(self, appender, bytes_per_sync=BYTES_PER_SYNC, run=call):
         self._appender = appender
         self._bytes_per_sync = bytes_per_sync
         self._run = run

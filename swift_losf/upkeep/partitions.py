@@ -75,7 +75,8 @@ def _remove(directory):
         os.rmdir(directory)
 
 
-def _directories(layout):
+def directories(layout):
+    """Return the partitions that have a directory, a list of numbers."""
     with suppress(FileNotFoundError):
         return [int(name) for name in os.listdir(layout.objects)
                 if name.isdigit()]
@@ -115,7 +116,7 @@ def tidy(layout, index, is_stopped=lambda: False):
 def _change_all(layout, index, is_stopped):
     """Change what there is of directories; return whether this is done."""
     wanted = set(index.reader.list_partitions())
-    for partition in _directories(layout):
+    for partition in directories(layout):
         if is_stopped():
             return False
         change = _forget_hashes if partition in wanted else _remove
