@@ -87,6 +87,8 @@ class TestIndex(FsckTest):
         shutil.rmtree(self.layout.index)
         status, lines = self.run_fsck('check')
         self.assertEqual((1, ['no-index']), (status, self.kinds(lines)))
+        self.assertRegex(lines[0]['what'], 'cannot be read')
+        self.assertRegex(lines[0]['mend'], 'rebuild it')
         self.assertFalse(os.path.exists(self.layout.index))
         self.assertEqual(2, self.run_fsck('repair')[0])
         self.assertIn('--index-path', self.stderr.getvalue())
