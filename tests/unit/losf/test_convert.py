@@ -257,12 +257,12 @@ class TestInterruption(ConvertTest):
 
     def interrupt(self, target):
         """Kill a conversion, over and over, until one comes to its end."""
-        delay = 0.0
+        delay = 1.0
         while True:
             process = convert(self.world.path('d1'), target)
-            delay += 0.2
+            delay *= 1.2
             try:
-                self.assertEqual(0, process.wait(1 + delay))
+                self.assertEqual(0, process.wait(delay))
                 return
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
