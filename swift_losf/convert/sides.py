@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from swift_losf.diskfile.vfile import VFileReader
-from swift_losf.diskfile.vfile_writer import BYTES_PER_SYNC
+from swift_losf.diskfile.vfile_writer import BYTES_PER_SYNC, call
 from swift_losf.format.layout import ObjectPath
-from swift_losf.upkeep.partitions import invalidate
+from swift_losf.upkeep.partitions import directories, invalidate
 from swift_losf.volumes.ballast import is_given_up
 
 #: bytes that are read and compared at a time
@@ -75,11 +75,7 @@ class Side:
 
     def partitions(self) -> List[int]:
         """Return the partitions that may have files."""
-        try:
-            names = os.listdir(self.layout.objects)
-        except FileNotFoundError:
-            return []
-        return sorted(int(name) for name in names if name.isdigit())
+        return sorted(directories(self.layout))
 
     def hashes(self, partition: int) -> Dict[str, List[str]]:
         """Return the hashes of a partition, each with its files' names."""
@@ -182,7 +178,7 @@ class Volumes(Side):
               ) -> Optional[Callable[[], None]]:
         # In a thread of its own, which may block.
         writer = self._store.writer(
-            os.path.splitext(str(where.name))[1], BYTES_PER_SYNC, _call)
+            os.path.splitext(str(where.name))[1], BYTES_PER_SYNC, call)
         try:
             for chunk in source.chunks():
                 writer.write(chunk)
@@ -212,10 +208,6 @@ class Volumes(Side):
                               'their volume is compacted' % (
                                   ', '.join(names), where.object_hash))
             time.sleep(PAUSE if names else 0)
-
-
-def _call(function: Any, *args: Any) -> Any:
-    return function(*args)
 
 
 def _hash(where: ObjectPath) -> bytes:

@@ -30,10 +30,9 @@ from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.index.index_service import FATAL, IndexService
 from swift_losf.index.publisher import Publisher, identity
 from swift_losf.options import CompactOptions, LosfOptions
-from swift_losf.upkeep.compaction_plan import Limits
+from swift_losf.upkeep.compaction_plan import Limits, Rates
 from swift_losf.upkeep.compactor import Compaction, Compactor
 from swift_losf.upkeep.lost_index import is_lost, set_damaged_aside
-from swift_losf.upkeep.pace import Rates
 from swift_losf.upkeep.partitions import tidy
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.standby import drop_index, is_writable_again

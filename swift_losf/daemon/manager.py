@@ -44,13 +44,17 @@ from swift.common.utils import (
     whataremyips,
 )
 
-from swift_losf.daemon.managed import ManagedServer
-from swift_losf.daemon.supervisor import ServerKey, Supervised, command
+from swift_losf.daemon.supervisor import (
+    ManagedServer,
+    ServerKey,
+    Supervised,
+    command,
+)
 from swift_losf.daemon.watched import RECON_KEY
 from swift_losf.diskfile.kvmanager import KVManager
 from swift_losf.format.layout import Layout
-from swift_losf.index.channel import check_path
 from swift_losf.index.index_client import IndexClient
+from swift_losf.memory_directory import check_path
 from swift_losf.mounts import Devices
 from swift_losf.options import CompactOptions, LosfOptions, ManagerOptions
 

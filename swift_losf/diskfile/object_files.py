@@ -21,17 +21,14 @@ from swift.common.exceptions import (
     DiskFileError,
     DiskFileStateChanged,
 )
-from swift.common.utils import EUCLEAN
 
 from swift_losf.diskfile.store import Store
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.format.layout import ObjectPath
 from swift_losf.format.values import Location
+from swift_losf.volumes.volume import UNREADABLE
 
 _T = TypeVar('_T')
-
-#: what a disk answers if a file is to be put into quarantine
-UNREADABLE = errno.EIO, errno.ENODATA, EUCLEAN
 
 
 def _no_such(path: str) -> FileNotFoundError:
@@ -39,7 +36,7 @@ def _no_such(path: str) -> FileNotFoundError:
 
 
 def _unreadable(path: str, reason: object) -> OSError:
-    return OSError(EUCLEAN, str(reason), path)
+    return OSError(errno.EUCLEAN, str(reason), path)
 
 
 class ObjectFiles:
@@ -131,7 +128,7 @@ class ObjectFiles:
         except FileNotFoundError:
             return False
         except OSError as err:
-            if err.errno == EUCLEAN:
+            if err.errno == errno.EUCLEAN:
                 return True
             raise
         return time.time() - written / 1e9 > age

@@ -28,7 +28,7 @@ from typing import Dict, Iterator, Optional
 import plyvel
 
 from swift_lightsync.common.command import UsageError
-from swift_lightsync.common.files import sync_directory
+from swift_lightsync.common.files import opened, sync_directory
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import Layout
 from swift_losf.fsck.entries import require_index
@@ -66,12 +66,9 @@ def back_up(layout: Layout, directory: str) -> int:
 @contextlib.contextmanager
 def _alone(layout: Layout) -> Iterator[None]:
     """Wait until no other backup of the index is made; let others wait."""
-    fd = os.open(layout.root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with opened(layout.root, os.O_RDONLY | os.O_DIRECTORY) as fd:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(fd)
 
 
 def _copy(layout: Layout, part: str) -> int:

@@ -10,7 +10,12 @@ from swift_losf.volumes.volume import Found
 
 
 class Kind(enum.Enum):
-    """The kinds; each value is (name, what is wrong, its remedy)."""
+    """The kinds.
+
+    :param label: the name of the kind
+    :param what: what is wrong
+    :param remedy: what repair does about it
+    """
     NO_INDEX = (
         'no-index', 'the index cannot be read',
         'rebuild it; the index server does so, too, when it is started')
@@ -71,20 +76,10 @@ class Kind(enum.Enum):
         'dead-entry', 'a record is to be given back, and the entry has not '
         'its length', 'correct the entry')
 
-    @property
-    def label(self):
-        """The name of the kind."""
-        return self.value[0]
-
-    @property
-    def what(self):
-        """What is wrong."""
-        return self.value[1]
-
-    @property
-    def remedy(self):
-        """What repair does about it."""
-        return self.value[2]
+    def __init__(self, label: str, what: str, remedy: str) -> None:
+        self.label = label
+        self.what = what
+        self.remedy = remedy
 
 
 #: what repair cannot put right

@@ -19,8 +19,7 @@ from urllib.parse import quote
 from hpack import Decoder, Encoder
 
 from swift_losf.index import http2
-from swift_losf.index.grpc_reply import Status
-from swift_losf.index.grpc_unary import request_headers
+from swift_losf.index.grpc_unary import Status, request_headers
 
 #: bytes of a message, calls that wait on a connection, and connections; more
 #: are refused

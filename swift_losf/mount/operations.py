@@ -24,8 +24,7 @@ from swift.common.exceptions import DiskFileDeviceUnavailable, DiskFileError
 from swift_losf.diskfile.complaints import complaints_of
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.format.header import FormatError
-from swift_losf.mount.inodes import Inodes
-from swift_losf.mount.tree import DEPTH, Place, Tree, attributes
+from swift_losf.mount.tree import DEPTH, Inodes, Place, Tree, attributes
 
 #: seconds for which the kernel may believe what it was told
 BELIEVED = 1.0

@@ -63,8 +63,8 @@ _PROXY = 'swift.proxy.server:Application'
 #: What tests mock is meant for Swift.
 _LOSF_PRIVATES: Dict[str, dict] = {
     'swift_losf.%s:os' % module: {} for module in (
-        'diskfile.vfile', 'volumes.held_volume', 'volumes.volume',
-        'volumes.volume_pool', 'volumes.writable')}
+        'diskfile.vfile', 'volumes.volume', 'volumes.volume_pool',
+        'volumes.writable')}
 PROBE_SUITES = (
     'dark_data', 'empty_device_handoff', 'object_async_update',
     'object_conditional_requests', 'object_failures', 'object_handoff',
