@@ -10,7 +10,6 @@ import fcntl
 import os
 import secrets
 from contextlib import suppress
-from typing import Optional
 
 #: What the temporary file is called: the path and this.
 FRESH = '.new'
@@ -18,7 +17,7 @@ FRESH = '.new'
 
 def replace_file(path: str, data: bytes, *, mode: int = 0o666,
                  is_durable: bool = False,
-                 temporary_in: Optional[str] = None) -> os.stat_result:
+                 temporary_in: str | None = None) -> os.stat_result:
     """Replace a file as a whole, or make it.
 
     Without ``temporary_in`` the temporary file is ``path`` with ``.new``
@@ -99,7 +98,7 @@ def try_lock(fd: int) -> bool:
     return True
 
 
-def open_locked(path: str, mode: int = 0o600) -> Optional[int]:
+def open_locked(path: str, mode: int = 0o600) -> int | None:
     """Open a lock file, made if it is absent, and lock it without waiting.
 
     :param path: of the file; its content stays

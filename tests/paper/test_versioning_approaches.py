@@ -14,11 +14,7 @@ from swift_lightsync.versioning.core.keys import (
 )
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import Stamp, offset_of
-from swift_lightsync.versioning.core.version import (
-    Vector,
-    Version,
-    frontier,
-)
+from swift_lightsync.versioning.core.version import Vector, Version, frontier
 from swift_lightsync.versioning.strategies.strategy import (
     ReadRepair,
     WriteRepair,

@@ -9,13 +9,7 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from swift.common.concurrency import (
-    Empty,
-    LightQueue,
-    Timeout,
-    spawn,
-    tpool,
-)
+from swift.common.concurrency import Empty, LightQueue, Timeout, spawn, tpool
 
 from swift_lightsync.proar.converger.followed_log import FollowedLog
 from swift_lightsync.proar.converger.followed_policy import FollowedPolicy
