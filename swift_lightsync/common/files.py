@@ -98,16 +98,15 @@ def try_lock(fd: int) -> bool:
     return True
 
 
-def open_locked(path: str, mode: int = 0o600) -> int | None:
+def open_locked(path: str) -> int | None:
     """Open a lock file, made if it is absent, and lock it without waiting.
 
     :param path: of the file; its content stays
-    :param mode: permissions of a new one
     :returns: a descriptor, which holds the lock until it is closed; None if
         another holds the lock
     :raises OSError: if the file cannot be opened or locked
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if try_lock(fd):
             return fd

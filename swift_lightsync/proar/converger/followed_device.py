@@ -43,7 +43,7 @@ class FollowedDevice:
     """
 
     def __init__(self, name, nodes, router, watch, peer_queues, options,
-                 logger, rings_agree=lambda since: True):
+                 logger, rings_agree):
         self._rings_agree = rings_agree
         self.name = name
         self.manager = router[nodes[0][0]]
