@@ -7,7 +7,6 @@ policy N: proxies, object-servers and convergers have to know it.
 
 from configparser import Error, RawConfigParser
 from functools import lru_cache
-from typing import FrozenSet
 
 from swift.common import utils
 
@@ -18,7 +17,7 @@ NAME = 'primary_role_regions'
 SECTION = 'primary-role-writes:%d'
 
 
-def regions_of(policy) -> FrozenSet[int]:
+def regions_of(policy) -> frozenset[int]:
     """Return the regions in which the primary roles of a policy live.
 
     :param policy: a StoragePolicy

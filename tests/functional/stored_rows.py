@@ -3,7 +3,6 @@
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Optional
 
 from swift.common.utils import get_logger
 
@@ -22,8 +21,8 @@ class Stored:
     """:param head: the newest version, or None
     :param row: the object's listing row, or None
     """
-    head: Optional[Entry]
-    row: Optional[Row]
+    head: Entry | None
+    row: Row | None
 
     def is_listed_as(self, latest):
         """:param latest: the id of a version, or None

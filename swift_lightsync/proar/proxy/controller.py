@@ -14,11 +14,7 @@ from swift.common.swob import (
     HTTPPreconditionFailed,
     HTTPServiceUnavailable,
 )
-from swift.common.utils import (
-    config_true_value,
-    public,
-    quorum_size,
-)
+from swift.common.utils import config_true_value, public, quorum_size
 from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import cors_validation, delay_denial
 from swift.proxy.controllers.obj import ReplicatedObjectController
