@@ -31,12 +31,7 @@ An error names the path of the value, the value and what is allowed:
 import functools
 import json
 from dataclasses import MISSING, dataclass, fields
-from typing import (
-    Any,
-    ClassVar,
-    TypeVar,
-    get_type_hints,
-)
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from swift_lightsync.common.record_codecs import Codec, codec
 from swift_lightsync.common.record_limits import (
@@ -153,7 +148,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError('%s is no number' % name)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _fields_of(cls: Any) -> tuple[tuple[str, Codec, bool], ...]:
     """Return each field's name, codec, and whether it may be missing."""
     hints = get_type_hints(cls, include_extras=True)

@@ -3,7 +3,7 @@
 the versioning filter, when it knows that their data is there.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 #: In the environ of a request whose object-servers update no container.
@@ -45,7 +45,7 @@ class RowlessUpdates(_Controller):
         return requests
 
 
-@lru_cache(maxsize=None)
+@cache
 def rowless(controller: type) -> type:
     """Return a subclass of object controllers that heeds ``ROWLESS``.
 

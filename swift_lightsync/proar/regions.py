@@ -6,7 +6,7 @@ policy N: proxies, object-servers and convergers have to know it.
 """
 
 from configparser import Error, RawConfigParser
-from functools import lru_cache
+from functools import cache
 
 from swift.common import utils
 
@@ -27,7 +27,7 @@ def regions_of(policy) -> frozenset[int]:
     return _regions(utils.SWIFT_CONF_FILE, int(policy))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _regions(path, index):
     # Read once, as Swift reads its policies.
     section = SECTION % index

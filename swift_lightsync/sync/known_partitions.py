@@ -8,7 +8,7 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from swift.common.concurrency import sleep, tpool
 from swift.common.storage_policy import EC_POLICY, POLICIES, StoragePolicy
@@ -190,7 +190,7 @@ class KnownPartitions:
 
     def _seen(self, kept: KnownDevice, policy: StoragePolicy,
               jobs: Iterable[Job]
-              ) -> Iterator[tuple[int, str, Optional[RingDevice]]]:
+              ) -> Iterator[tuple[int, str, RingDevice | None]]:
         """Yield what a pass has seen of partitions, for ``Partitions``."""
         for job in jobs:
             for node in job['nodes']:

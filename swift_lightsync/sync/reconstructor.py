@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from logging import Logger
 from optparse import OptionParser
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.concurrency import Timeout, tpool
 from swift.common.daemon import run_daemon
@@ -53,7 +53,7 @@ class LightSyncReconstructor(ObjectReconstructor):
     """
 
     def __init__(self, conf: Mapping[str, Any],
-                 logger: Optional[Logger] = None) -> None:
+                 logger: Logger | None = None) -> None:
         options = ReconstructorOptions.from_conf(conf)
         super().__init__(conf, logger=logger)
         self.full_exchange_interval = options.full_exchange_interval
@@ -64,7 +64,7 @@ class LightSyncReconstructor(ObjectReconstructor):
         self.partners = Partners(self.client, self._prints, self.logger)
         #: When the last pass that saw all partitions began, seconds; None:
         #: all are to be listed.
-        self._listed: Optional[float] = None
+        self._listed: float | None = None
         #: Of partitions that have something to do, the partners that are
         #: equal.
         self._equal: dict[PartKey, set[Any]] = {}
@@ -76,8 +76,8 @@ class LightSyncReconstructor(ObjectReconstructor):
         self._listed = None
         super().run_once(*args, **kwargs)
 
-    def collect_parts(self, override_devices: Optional[Sequence[str]] = None,
-                      override_partitions: Optional[Sequence[int]] = None
+    def collect_parts(self, override_devices: Sequence[str] | None = None,
+                      override_partitions: Sequence[int] | None = None
                       ) -> list[Part]:
         """Return the partitions of a pass that have something to do.
 

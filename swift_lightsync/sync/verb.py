@@ -60,11 +60,7 @@ from swift_lightsync.sync.patient_reads import (
 )
 from swift_lightsync.sync.shared_reads import SharedReads
 from swift_lightsync.sync.standing_trees import StandingTrees
-from swift_lightsync.sync.wire import (
-    exchange_message,
-    notice,
-    sync_message,
-)
+from swift_lightsync.sync.wire import exchange_message, notice, sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import Verdict
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The console commands: each says so if the libraries of LOSF are missing."""
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Callable
+from typing import Any
 
 from swift_lightsync.common.command import require_extra
 

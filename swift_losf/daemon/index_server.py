@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, fields
-from typing import Optional
 
 import plyvel
 
@@ -71,7 +70,7 @@ class Options:
     max_volume_size: int = LosfOptions.max_volume_size
     mount_check: bool = False
     compact: CompactOptions = CompactOptions()
-    part_power: Optional[int] = None
+    part_power: int | None = None
     index_metadata: int = 0
 
     def compaction(self, disk):

@@ -28,7 +28,6 @@ import signal
 import sys
 import time
 from functools import partial
-from typing import Dict
 
 from swift.common.concurrency import GreenPile, sleep, spawn
 from swift.common.daemon import Daemon, run_daemon
@@ -105,7 +104,7 @@ class IndexServerManager(Daemon):
         self._keys = set()
         self._servers = {}
         #: what statsd was told, by ServerKey
-        self._counted: Dict[ServerKey, Dict[str, int]] = {}
+        self._counted: dict[ServerKey, dict[str, int]] = {}
         self._stopping = False
 
     def run_once(self, *args, **kwargs):

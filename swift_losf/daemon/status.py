@@ -17,7 +17,6 @@ import socket
 import struct
 import sys
 from dataclasses import dataclass
-from typing import Optional
 
 from swift.common.concurrency import GreenPile
 from swift.common.exceptions import SwiftException
@@ -80,10 +79,10 @@ class Seen:
     policy: int
     state: State
     detail: str = ''
-    statistics: Optional[Statistics] = None
-    free: Optional[float] = None
+    statistics: Statistics | None = None
+    free: float | None = None
     full: bool = False
-    pid: Optional[int] = None
+    pid: int | None = None
 
     def problems(self, limits):
         """Return what is wrong: a list of (Severity, text)."""

@@ -7,7 +7,6 @@ Hashes are hex digits here, and suffixes their last three, as in Swift's paths.
 import errno
 import os
 from contextlib import suppress
-from typing import Dict, List
 
 from swift.common.concurrency import tpool
 
@@ -61,7 +60,7 @@ class Store:
         first = int(suffix, 16)
         hashes, more = self.index.list_onward(partition, first, limit)
         end = suffix_of(hashes[-1][0]) if more else MAX_SUFFIX + 1
-        suffixes: Dict[str, Dict[str, List[str]]] = {}
+        suffixes: dict[str, dict[str, list[str]]] = {}
         for object_hash, names in hashes:
             number = suffix_of(object_hash)
             if number < end:

@@ -23,7 +23,7 @@ import fcntl
 import json
 import os
 import shutil
-from typing import Dict, Iterator, Optional
+from collections.abc import Iterator
 
 import plyvel
 
@@ -76,7 +76,7 @@ def _copy(layout: Layout, part: str) -> int:
 
     :returns: the number of its files
     """
-    error: Optional[Exception] = None
+    error: Exception | None = None
     for _ in range(ATTEMPTS):
         try:
             require_index(layout)
@@ -123,7 +123,7 @@ def _count(path: str) -> int:
         return int(index.statistics().files)
 
 
-def _salt(layout: Layout, number: int) -> Optional[str]:
+def _salt(layout: Layout, number: int) -> str | None:
     """Return the salt of a volume, None if it is not there or has none."""
     try:
         with open(layout.volume(number), 'rb') as volume:
@@ -139,7 +139,7 @@ def _write_salts(layout: Layout, path: str) -> None:
         json.dump({number: _salt(layout, number) for number in numbers}, file)
 
 
-def _read_salts(directory: str) -> Dict[str, Optional[str]]:
+def _read_salts(directory: str) -> dict[str, str | None]:
     try:
         with open(os.path.join(directory, _SALTS)) as file:
             found = json.load(file)

@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from swift_lightsync.common.command import Exit, UsageError
 from swift_lightsync.common.files import opened
 from swift_losf.diskfile.vfile import read_metadata
-from swift_losf.format.header import (
-    FIRST_RECORD,
-    FormatError,
-    VolumeType,
-)
+from swift_losf.format.header import FIRST_RECORD, FormatError, VolumeType
 from swift_losf.format.keys import partition_of
 from swift_losf.fsck.check import find_volume, list_volumes
 from swift_losf.fsck.quarantine import Wanted

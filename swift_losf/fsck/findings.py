@@ -3,7 +3,7 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 from swift_losf.format.layout import volume_name
 from swift_losf.volumes.volume import Found
@@ -100,11 +100,11 @@ class Finding:
     :param put: what mends it: a VolumeHeader, VolumeState or a key
     """
     kind: Kind
-    volume: Optional[int] = None
-    offset: Optional[int] = None
+    volume: int | None = None
+    offset: int | None = None
     entry: Any = None
-    found: Optional[Found] = None
-    length: Optional[int] = None
+    found: Found | None = None
+    length: int | None = None
     detail: str = ''
     put: Any = None
 

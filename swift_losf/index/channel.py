@@ -106,7 +106,7 @@ class _Pool:
         """
         if not self._slots.acquire(
                 timeout=max(deadline - time.monotonic(), 0)):
-            raise socket.timeout('timed out')
+            raise TimeoutError('timed out')
         try:
             connection = self._reuse() or self._connect(deadline)
             try:
@@ -145,7 +145,7 @@ class _Pool:
                 except BlockingIOError:
                     left = deadline - time.monotonic()
                     if left <= 0:
-                        raise socket.timeout('timed out')
+                        raise TimeoutError('timed out')
                     self._pause(min(left, _BACKLOG_INTERVAL))
         except BaseException:
             sock.close()
@@ -214,7 +214,7 @@ class Channel:
         try:
             with pool.connection(deadline) as connection:
                 reply = connection.call(method, message, deadline)
-        except socket.timeout as err:
+        except TimeoutError as err:
             breaker.missed()
             raise self._unavailable(
                 'has not answered within %g s' % self._timeout) from err

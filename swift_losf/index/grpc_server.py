@@ -13,7 +13,6 @@ import socket
 import threading
 import time
 from collections import deque
-from typing import Deque, Tuple
 from urllib.parse import quote
 
 from hpack import Decoder, Encoder
@@ -101,7 +100,7 @@ class Peer(http2.Connection):
         self._service = service
         self._known = known
         self._decoder = Decoder(http2.MAX_HEADERS)
-        self._waiting: Deque[Tuple[int, _Request]] = deque()
+        self._waiting: deque[tuple[int, _Request]] = deque()
         self._last = 0
 
     def serve(self):

@@ -16,9 +16,10 @@ import os
 import pickle  # nosec: B403
 import re
 from collections import Counter
+from collections import Counter as CounterType
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Tuple
-from typing import Counter as CounterType
+from typing import Any
 
 import plyvel
 from swift.obj import diskfile
@@ -30,7 +31,7 @@ from swift_losf.format.keys import MAX_PARTITION, partition_of
 from swift_losf.format.layout import ObjectPath
 from swift_losf.volumes.volume import UNREADABLE
 
-Place = Tuple[str, ...]
+Place = tuple[str, ...]
 #: how many names lead to a file
 DEPTH = 5
 #: what the names behind that of the objects directory look like
@@ -52,7 +53,7 @@ class File:
     written: int
 
 
-def attributes(metadata: Mapping[str, Any]) -> Dict[bytes, bytes]:
+def attributes(metadata: Mapping[str, Any]) -> dict[bytes, bytes]:
     """Return the extended attributes in which stock Swift keeps metadata.
 
     :param metadata: of a file
@@ -90,7 +91,7 @@ class Tree:
         return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT),
                                  self._path(place))
 
-    def _find(self, place: Place) -> Tuple[Store, ObjectPath]:
+    def _find(self, place: Place) -> tuple[Store, ObjectPath]:
         """Return the Store of a place below an objects directory, and where.
 
         :raises FileNotFoundError: if Swift has no such names
@@ -102,7 +103,7 @@ class Tree:
             raise self._gone(place)
         return self._stores[head], ObjectPath.parse(self._path(place))
 
-    def list(self, place: Place) -> List[str]:
+    def list(self, place: Place) -> list[str]:
         """Return the names in a directory.
 
         :raises FileNotFoundError: if it is empty, which means it is not there
@@ -189,8 +190,8 @@ class Inodes:
 
     def __init__(self) -> None:
         self._new = itertools.count(ROOT + 1)
-        self._places: Dict[int, Place] = {ROOT: ()}
-        self._numbers: Dict[Place, int] = {(): ROOT}
+        self._places: dict[int, Place] = {ROOT: ()}
+        self._numbers: dict[Place, int] = {(): ROOT}
         self._looked_up: CounterType[int] = Counter()
 
     def place(self, number: int) -> Place:

@@ -4,8 +4,8 @@
 FORMAT.md, "Compaction".
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Iterable, List
 
 from swift_losf.format.header import FIRST_RECORD
 
@@ -69,7 +69,7 @@ class Limits:
 
 
 def plan(volumes: Iterable[VolumeUse], limits: Limits, free: int
-         ) -> List[int]:
+         ) -> list[int]:
     """Choose the volumes that are compacted.
 
     Those without files come first: nothing of them is copied. Of the others

@@ -7,7 +7,6 @@ The steps are numbered there. Each may be interrupted and done again.
 import logging
 import os
 from dataclasses import replace
-from typing import Dict, Set
 
 from swift_lightsync.common.files import opened, sync_directory, try_lock
 from swift_losf.format import keys
@@ -235,7 +234,7 @@ class Recovery:
 
     def _invalidate(self, batch):
         # Also of those that are known: hashes.invalid is never synced.
-        suffixes: Dict[int, Set[int]] = {}
+        suffixes: dict[int, set[int]] = {}
         view = self.index.part_power.view
         for header in (found.header for found in batch):
             suffixes.setdefault(view.partition(

@@ -8,12 +8,7 @@ anew; its data is verified, and copied as it is.
 from contextlib import suppress
 from typing import Any
 
-from swift_losf.format.header import (
-    BLOCK,
-    SMALL,
-    FormatError,
-    block_count,
-)
+from swift_losf.format.header import BLOCK, SMALL, FormatError, block_count
 from swift_losf.format.record import Footer, NewRecord
 from swift_losf.volumes.volume import pread
 from swift_losf.volumes.writable import WritableVolume

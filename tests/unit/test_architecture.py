@@ -37,7 +37,7 @@ COMMON_ALSO = {'node_arguments': {'swift'}, 'nodes': {'swift'},
                'rowless': {'swift'}}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def modules():
     """Return the product's modules.
 
@@ -73,7 +73,7 @@ def imports(source):
                 yield '.' * item.level + (item.module or ''), alias.name
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def imports_of(module):
     """Return what a module of the product imports.
 

@@ -5,7 +5,6 @@ import argparse
 import signal
 import sys
 import time
-from typing import Optional
 
 from swift_lightsync.common import command
 from tools import ToolError
@@ -116,7 +115,7 @@ def _run(args: argparse.Namespace) -> int:
         return 130
 
 
-def main(argv: Optional[list[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Play the demonstration; return the exit status.
 
     :param argv: the arguments, without the program's name

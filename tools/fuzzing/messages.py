@@ -13,10 +13,7 @@ from swift_lightsync.sync.core.conversation import Condition, DeviceState
 from swift_lightsync.sync.core.root_tree import RootTree
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire import exchange_message as exchange
-from swift_lightsync.sync.wire import (
-    known_sets,
-    sync_message,
-)
+from swift_lightsync.sync.wire import known_sets, sync_message
 from tools.fuzzing.mutate import repair_crc
 from tools.fuzzing.target import Target
 

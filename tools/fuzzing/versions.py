@@ -12,11 +12,7 @@ from hashlib import sha256
 
 from swift_lightsync.versioning.core import row_data as rows
 from swift_lightsync.versioning.core import shipping, signature, verb
-from swift_lightsync.versioning.core.life import (
-    Life,
-    life_of,
-    life_row,
-)
+from swift_lightsync.versioning.core.life import Life, life_of, life_row
 from swift_lightsync.versioning.core.shipment import Frame, Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version

@@ -36,7 +36,7 @@ class PeerQueue:
         self.logger = logger
         self.once = once
         #: (log, peer); the values say nothing
-        self._waiting: 'OrderedDict[tuple[Any, int], None]' = OrderedDict()
+        self._waiting: OrderedDict[tuple[Any, int], None] = OrderedDict()
         self._workers = 0
         self._backoff = Backoff(options.retry_delay, options.max_retry_delay)
         self._is_awaited = False

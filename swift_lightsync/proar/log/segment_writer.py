@@ -56,7 +56,7 @@ class SegmentWriter:
         #: how many outcomes were told, and how many are noted
         self._told = self._noted = 0
         #: Segment -> how many intents in it have not ended
-        self._uses: 'Counter[Any]' = Counter()
+        self._uses: Counter[Any] = Counter()
         #: numbers of the segments that could not be written
         self._failed: set[int] = set()
         self._thread: Any = None

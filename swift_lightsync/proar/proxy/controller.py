@@ -5,7 +5,7 @@ The first attempt that decides it answers. PROTOCOL.md.
 """
 
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 
 from swift.common.concurrency import sleep
 from swift.common.http import HTTP_NOT_FOUND, is_success
@@ -31,7 +31,7 @@ from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
 PAUSES = 0.3, 0.6, 1.2
 
 
-@lru_cache(maxsize=None)
+@cache
 def _allowed_methods():
     return frozenset(
         name for name in dir(PrimaryRoleController) if getattr(getattr(

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from math import isqrt
-from typing import NamedTuple, Optional, Union
+from typing import NamedTuple
 
 from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.core.compact_set import CompactSet
@@ -28,7 +28,7 @@ SMALL = 16
 #: Set in the index of a slice that is one partition, which cannot be read now.
 UNREAD = 1 << 31
 #: A set that is asked about.
-AnySet = Union[CompactSet, SharedSet]
+AnySet = CompactSet | SharedSet
 
 
 class Condition(IntEnum):
@@ -100,7 +100,7 @@ class Told(NamedTuple):
     """
     answer: Answer
     differing: frozenset[int] = frozenset()
-    idle: Optional[int] = None
+    idle: int | None = None
     unread: frozenset[int] = frozenset()
 
     def about(self, partition: int) -> Answer:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Optional
+from typing import Any
 from zlib import crc32
 
 from swift_lightsync.sync.core.conversation import (
@@ -80,8 +80,8 @@ class Roots:
     """
     roots: tuple[str, ...]
     count: int
-    partitions: Optional[SharedSet] = None
-    digest: Optional[bytes] = None
+    partitions: SharedSet | None = None
+    digest: bytes | None = None
 
 
 def _require(what: str, found: object, allowed: object) -> None:

@@ -16,8 +16,9 @@ the versions there.
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Dict, Iterable, Optional, Tuple
+from typing import Annotated, Optional
 
 from swift_lightsync.common.records import Length, Parsed, Record
 from swift_lightsync.versioning.core.row_data import (
@@ -30,7 +31,7 @@ from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import check_site
 
 #: Pairs of a name in lower case and a value.
-Headers = Tuple[Tuple[str, str], ...]
+Headers = tuple[tuple[str, str], ...]
 LIFE_MARKER = 'application/x-life;swift_versions_life=1'
 #: Says to other sites whether versions are enabled: true or false.
 ENABLED = 'x-versions-enabled'
@@ -64,7 +65,7 @@ class Life(Record):
     exists: bool
     stamp: Annotated[Stamp, Parsed(Stamp.parse)]
     site: Annotated[str, Parsed(check_site)]
-    described: Optional[Annotated[Stamp, Parsed(Stamp.parse)]] = None
+    described: Annotated[Stamp, Parsed(Stamp.parse)] | None = None
     headers: Annotated[Headers, Length(_MAX_HEADERS)] = ()
 
     def __post_init__(self) -> None:
@@ -80,7 +81,7 @@ class Life(Record):
             life_row(self)
 
     @property
-    def as_of(self) -> Dict[str, str]:
+    def as_of(self) -> dict[str, str]:
         """The header of a request that does what the record says."""
         return as_of(self.stamp)
 
@@ -104,7 +105,7 @@ class Life(Record):
             self.described is None or self.described < other.described))
 
 
-def as_of(stamp: Stamp) -> Dict[str, str]:
+def as_of(stamp: Stamp) -> dict[str, str]:
     """Return the header that has Swift change a container as of a stamp."""
     return {'X-Timestamp': str(stamp)}
 
@@ -142,7 +143,7 @@ def is_common(name: str) -> bool:
     return name in COMMON or name.startswith(COMMON_PREFIX)
 
 
-def common_headers(headers: Iterable[Tuple[str, str]],
+def common_headers(headers: Iterable[tuple[str, str]],
                    enabled: bool) -> Headers:
     """Return the metadata of a container that other sites are told.
 
@@ -167,7 +168,7 @@ def changes(before: Iterable[str], headers: Headers) -> Headers:
     return (*headers, *((name, '') for name in gone if is_common(name)))
 
 
-def changed(before: Headers, sent: Iterable[Tuple[str, str]]) -> Headers:
+def changed(before: Headers, sent: Iterable[tuple[str, str]]) -> Headers:
     """Return the metadata of a container after a PUT or POST.
 
     :param before: those that it had

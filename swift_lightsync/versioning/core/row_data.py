@@ -7,7 +7,7 @@ for one version of an object. Both modes have the same names.
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 from urllib.parse import quote, unquote
 
 from swift_lightsync.versioning.core.stamp import Stamp
@@ -32,7 +32,7 @@ def _joined(*parts: str) -> str:
     return ''.join(RESERVED + part for part in parts)
 
 
-def _split(name: str, kind: str, parts: int) -> List[str]:
+def _split(name: str, kind: str, parts: int) -> list[str]:
     found = name.split(RESERVED)[1:] if name.startswith(RESERVED) else []
     if len(found) != parts or found[0] != kind:
         raise ValueError('the name of a row is %.120r, must be %r and %d '
@@ -157,8 +157,8 @@ class Entry:
     etag: str = ''
     content_type: str = 'application/octet-stream'
     null: bool = False
-    purged: Optional[Stamp] = None
-    changed: Optional[Stamp] = None
+    purged: Stamp | None = None
+    changed: Stamp | None = None
 
     @property
     def kind(self) -> Kind:
@@ -191,10 +191,10 @@ def with_parameters(etag: str, most: int = MAX_ETAG,
     return text
 
 
-def parameters_of(etag: str) -> Tuple[str, Dict[str, str]]:
+def parameters_of(etag: str) -> tuple[str, dict[str, str]]:
     """Return the etag without our parameters, and the parameters as a dict."""
     parts = etag.split('; ')
-    ours: Dict[str, str] = {}
+    ours: dict[str, str] = {}
     rest = []
     for part in parts:
         name, found, value = part.partition('=')
@@ -252,7 +252,7 @@ def entry_of(row: Row) -> Entry:
                  None if gone else name.id.change(row.stamp))
 
 
-def listing_row(entry: Optional[Entry], obj: str, stamp: Stamp) -> Row:
+def listing_row(entry: Entry | None, obj: str, stamp: Stamp) -> Row:
     """Return the listing row of an object, ``A:foo``.
 
     :param entry: its latest version, or None if it has none
@@ -282,7 +282,7 @@ class Listed:
     null: bool
 
 
-def listed_of(etag: str) -> Optional[Listed]:
+def listed_of(etag: str) -> Listed | None:
     """Read the etag of a listing row.
 
     :returns: None if the row says that the object has no version

@@ -7,8 +7,9 @@ refused with a ValueError that names it.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Iterable, Optional, Tuple
+from typing import Annotated, Any
 
 from swift_lightsync.common.records import (
     Between,
@@ -59,7 +60,7 @@ def is_stored(name: str) -> bool:
                               and not name.startswith(_NOT_STORED))
 
 
-def stored_headers(headers: Iterable[Tuple[str, str]]) -> Headers:
+def stored_headers(headers: Iterable[tuple[str, str]]) -> Headers:
     """Return those headers of an object that are stored with it.
 
     :param headers: pairs of a name and a value
@@ -154,10 +155,10 @@ class Shipment:
     """
     account: str
     container: str
-    entry: Optional[Entry] = None
+    entry: Entry | None = None
     headers: Headers = ()
     length: int = 0
-    life: Optional[Life] = None
+    life: Life | None = None
     policy: str = ''
 
     def to_frame(self) -> 'Frame':
@@ -211,8 +212,8 @@ class _Version(Record):
     size: Size
     etag: _Etag
     type: _Type
-    purged: Optional[AnyStamp] = None
-    changed: Optional[AnyStamp] = None
+    purged: AnyStamp | None = None
+    changed: AnyStamp | None = None
     headers: Headers
 
 
@@ -222,8 +223,8 @@ class _Shipped(Record):
     account: PlaceName
     container: PlaceName
     policy: _PolicyName = ''
-    version: Optional[_Version] = None
-    life: Optional[Life] = None
+    version: _Version | None = None
+    life: Life | None = None
 
 
 def _shipment(found: _Shipped, length: int) -> Shipment:

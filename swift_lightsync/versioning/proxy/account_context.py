@@ -4,7 +4,7 @@ container beside it. Clients never see the names of hidden containers.
 """
 
 import json
-from typing import Any, Dict
+from typing import Any
 
 from swift.common.constraints import ACCOUNT_LISTING_LIMIT
 from swift.common.http import is_success
@@ -39,7 +39,7 @@ def hidden_params(params):
     return dict(found, format='json')
 
 
-def _listed_name(item: Dict[str, Any]) -> str:
+def _listed_name(item: dict[str, Any]) -> str:
     return item['subdir'] if 'subdir' in item else item['name']
 
 

@@ -6,7 +6,7 @@ core/life.py). And says what the site is told of the errors that this meets.
 
 import time
 from dataclasses import replace
-from typing import Any, Dict
+from typing import Any
 
 from swift.common.exceptions import ChunkReadError
 from swift.common.http import (
@@ -84,7 +84,7 @@ def known(strategy, versions, life=False):
     :returns: a dict, from such pairs to the ``Entry`` (see ``purged``) of
         those that are known, and from ``LIFE`` to the ``Life``
     """
-    found: Dict[Any, Any] = {}
+    found: dict[Any, Any] = {}
     versions = sorted(set(versions))
     half = (MAX_ROWS - 1) // 2
     for start in range(0, max(len(versions), int(life)), half):

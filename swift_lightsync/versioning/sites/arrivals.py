@@ -10,7 +10,7 @@ off, and the answer does not keep the sender waiting.
 
 import time
 from io import BytesIO
-from typing import Any, Dict, List
+from typing import Any
 
 from swift.common.concurrency import GreenPool, Timeout
 
@@ -67,9 +67,9 @@ class Arrivals:
 
     def lacking(self, offer):
         """Return the ``Lacking`` that answers an ``Offer``."""
-        lacking: List[int] = []
-        unknown: List[int] = []
-        later: List[int] = []
+        lacking: list[int] = []
+        unknown: list[int] = []
+        later: list[int] = []
         error, start = '', 0
         found = GreenPool(CONCURRENCY).imap(
             lambda group: self._tried(self._lacked, group), offer.groups)
@@ -124,8 +124,8 @@ class Arrivals:
             bodies = [data]
             self._bounded = False
         # By container: places in the pack and what is there.
-        places: Dict[Any, List[Any]] = {}
-        results: Dict[int, Result] = {}
+        places: dict[Any, list[Any]] = {}
+        results: dict[int, Result] = {}
         for place, (frame, body) in enumerate(zip(pack.shipments, bodies)):
             found = self._checked(frame)
             if isinstance(found, Result):

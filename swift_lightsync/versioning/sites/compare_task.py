@@ -15,7 +15,7 @@ import random
 import time
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, FrozenSet
+from typing import Any
 
 from swift.common.concurrency import GreenPool, Queue, Timeout, sleep
 
@@ -111,7 +111,7 @@ class _Differs:
     :param count: how often it was
     :param until: when it is compared again, Unix time
     """
-    buckets: FrozenSet[int]
+    buckets: frozenset[int]
     since: float
     count: int
     until: float

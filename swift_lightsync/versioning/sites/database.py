@@ -10,7 +10,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from sqlite3 import DatabaseError, connect
-from typing import Optional
 from urllib.parse import quote
 
 from swift.common.db import GreenDBConnection
@@ -66,8 +65,8 @@ class Item:
     """
     rowid: int
     row: Row
-    entry: Optional[Entry] = None
-    life: Optional[Life] = None
+    entry: Entry | None = None
+    life: Life | None = None
 
 
 @lru_cache(_REMEMBERED)

@@ -4,10 +4,10 @@
 """
 
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Iterable, Iterator, Optional
 
 from swift.common.concurrency import Timeout, sleep
 from swift.common.direct_client import (
@@ -209,8 +209,8 @@ class Limits:
     :param keep: how many of an object, the newest; None: all
     :param days: since each became noncurrent; None: for ever
     """
-    keep: Optional[int] = None
-    days: Optional[int] = None
+    keep: int | None = None
+    days: int | None = None
 
     @classmethod
     def of(cls, headers) -> 'Limits':
@@ -227,7 +227,7 @@ class Limits:
         :param versions: of one object, newest first
         :param now: Unix time
         """
-        newer: Optional[Entry] = None
+        newer: Entry | None = None
         for number, entry in enumerate(versions):
             if newer is not None and (
                     self.keep is None or number > self.keep) and (

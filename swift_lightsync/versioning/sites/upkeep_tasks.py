@@ -6,8 +6,9 @@ of a task.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any
 
 from swift.common.concurrency import Timeout
 
@@ -36,7 +37,7 @@ class Upkeep:
 
     name: str
     delay = 0.0
-    wants: Optional[Callable[[Item], bool]] = None
+    wants: Callable[[Item], bool] | None = None
     of_hidden = True
     site = None
     #: nothing fails for long: it is always ready, and for all
@@ -49,7 +50,7 @@ class Upkeep:
 
     def run(self, works):
         """Work on some items, on those of one database at once."""
-        found: Dict[Any, List[Any]] = {}
+        found: dict[Any, list[Any]] = {}
         for work in works:
             found.setdefault(work.database, []).append(work)
         for database, some in found.items():
@@ -79,8 +80,8 @@ class _Held:
     :param heads: by object, the row of its newest version, or None
     :param rows: by name: listing rows, versions and purge records
     """
-    heads: Dict[str, Optional[Row]]
-    rows: Dict[str, Row]
+    heads: dict[str, Row | None]
+    rows: dict[str, Row]
 
     @classmethod
     def of(cls, database, objects, entries):

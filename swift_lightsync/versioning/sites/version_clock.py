@@ -15,7 +15,7 @@ newer still. Other sites follow when their clocks have come there.
 import sys
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Set, Union
+from typing import Any
 
 from swift.common.utils import (
     config_true_value,
@@ -64,7 +64,7 @@ class Ahead:
     :param seconds: that it is ahead
     """
     database: Database
-    what: Union[Entry, Life]
+    what: Entry | Life
     seconds: float
 
     @property
@@ -101,10 +101,10 @@ def find(databases, seconds, now):
         replicas the first one's
     """
     stamp = Stamp(int((now + seconds) * TICKS))
-    found: Dict[Any, Ahead] = {}
+    found: dict[Any, Ahead] = {}
     for _, database in databases.followed(True):
         with database.table() as table:
-            some: List[Union[Entry, Life]] = [
+            some: list[Entry | Life] = [
                 *map(entry_of, table.after(stamp)),
                 *(life_of(row) for row in table.named([LIFE])
                   if row.stamp > stamp and not row.deleted)]
@@ -153,7 +153,7 @@ def purge(strategy, source, ahead):
 
 def _changed(node, some, change):
     """Change versions; return (``Ahead``, what became of it) of each."""
-    gone: Set[int] = set()
+    gone: set[int] = set()
     for ahead in some:
         if ahead.entry is None:
             yield ahead, ''

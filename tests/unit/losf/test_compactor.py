@@ -16,13 +16,7 @@ from swift_losf.volumes.appender import Appender
 from swift_losf.volumes.ballast import Space
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.compactor_world import FIRST, CompactorTest
-from tests.unit.losf.index_world import (
-    HASH,
-    NAME,
-    OTHER,
-    PARTITION,
-    TOMBSTONE,
-)
+from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, TOMBSTONE
 from tests.unit.losf.volumes import Options, bytes_of, hash_of
 
 

@@ -9,12 +9,7 @@ import time
 import unittest
 
 from tests.unit.losf.kv_world import DEADLINE, wait_for
-from tests.unit.losf.manager_world import (
-    KV,
-    ManagerTestCase,
-    mount,
-    unmount,
-)
+from tests.unit.losf.manager_world import KV, ManagerTestCase, mount, unmount
 from tests.unit.sync.fixtures import node
 from tests.waiting import is_running
 

@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from swift_losf.format.header import FormatError
 from swift_losf.format.keys import PLACE
-from swift_losf.format.published import (
-    BUCKET,
-    Bucket,
-    bucket_of,
-    grouped,
-)
+from swift_losf.format.published import BUCKET, Bucket, bucket_of, grouped
 from swift_losf.format.values import WITHHELD, Location
 
 #: bytes that are copied at a time by what writes and by what reads

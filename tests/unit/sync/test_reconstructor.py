@@ -16,11 +16,7 @@ from swift.obj import reconstructor as stock
 from swift.obj.diskfile import DiskFileRouter
 
 from swift_lightsync.common.options import OptionError
-from swift_lightsync.sync import (
-    device_watch,
-    reconstructor,
-    standing_trees,
-)
+from swift_lightsync.sync import device_watch, reconstructor, standing_trees
 from swift_lightsync.sync.changed_file import load, store
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.reconstructor import (

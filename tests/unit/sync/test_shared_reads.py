@@ -19,12 +19,7 @@ from swift_lightsync.sync.wire.sync_message import (
 )
 from tests.unit.sync import documented
 from tests.unit.sync.fixtures import DEADLINE, wait_for
-from tests.unit.sync.verbs import (
-    EMPTY,
-    OTHER,
-    VerbTestCase,
-    slice_roots,
-)
+from tests.unit.sync.verbs import EMPTY, OTHER, VerbTestCase, slice_roots
 
 
 class TestShared(VerbTestCase):

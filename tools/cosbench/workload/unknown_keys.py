@@ -6,10 +6,9 @@ known is what was asked for while the workload was built and its adaptors
 were made, wherever in the document, and what COSBench 0.4.2 knew.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from difflib import get_close_matches
 from itertools import islice
-from typing import AbstractSet
 
 from cosbench.workload.config import Config
 from cosbench.workload.elements import Element, Findings
@@ -31,7 +30,7 @@ _MOST, _LONGEST, _NEAR = 100, 40, 0.7
 
 
 def warn(findings: Findings, configs: Iterable[tuple[Element, Config]],
-         asked: AbstractSet[str]) -> None:
+         asked: Set[str]) -> None:
     """Warn of the keys that nothing asks for, each with the nearest known one.
 
     A key with a dot in it has a name of the user's behind the dot.
