@@ -22,9 +22,9 @@ import re
 import site
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import List, Sequence, Tuple
 
 SERIES = 'series'
 BESIDE = Path(__file__).resolve().parents[1] / 'patches'
@@ -34,7 +34,7 @@ REPOSITORY = re.compile(r'--- /dev/null\n\+\+\+ b/(test|releasenotes)/')
 FILE = re.compile(r'--- (?:a/)?(.*)\n\+\+\+ (?:b/)?(.*)\n')
 HUNK = re.compile(r'@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@.*\n')
 
-Lines = Tuple[str, ...]
+Lines = tuple[str, ...]
 
 
 class PatchingError(Exception):
@@ -61,7 +61,7 @@ class FilePatch:
 
     patch: str  #: file name of the patch
     path: str  #: of the patched file, relative to the tree
-    hunks: Tuple[Hunk, ...]
+    hunks: tuple[Hunk, ...]
 
     def reverse(self) -> 'FilePatch':
         """Return what takes this one back."""
@@ -90,7 +90,7 @@ def default_directory() -> Path:
                         ', '.join(str(p) for p in dict.fromkeys(places)))
 
 
-def load(directory: Path) -> List[FilePatch]:
+def load(directory: Path) -> list[FilePatch]:
     """Return all of a directory's patches, in the order of its series."""
     path = directory / SERIES
     lines = [line.split('#')[0].strip() for line in
@@ -116,7 +116,7 @@ def read_text(path: Path) -> str:
         raise PatchingError('%s cannot be read: %s' % (path, err))
 
 
-def _parse(name: str, text: str) -> List[FilePatch]:
+def _parse(name: str, text: str) -> list[FilePatch]:
     _reason, *files = re.split('^(?=--- )', text, flags=re.MULTILINE)
     while files and REPOSITORY.match(files[-1]):
         files.pop()
@@ -196,7 +196,7 @@ def _apply(text: str, patch: FilePatch, fitted: int) -> str:
     lines = _lines(text)
     places = [_places(lines, hunk.old) for hunk in patch.hunks]
     fitted += sum(len(found) == 1 for found in places)
-    result: List[str] = []
+    result: list[str] = []
     end = 0
     for hunk, found in zip(patch.hunks, places):
         if len(found) != 1 or found[0] < end:
@@ -207,18 +207,18 @@ def _apply(text: str, patch: FilePatch, fitted: int) -> str:
     return ''.join(result + lines[end:])
 
 
-def _lines(text: str) -> List[str]:
+def _lines(text: str) -> list[str]:
     return io.StringIO(text, newline='\n').readlines()
 
 
-def _places(lines: List[str], block: Lines) -> List[int]:
+def _places(lines: list[str], block: Lines) -> list[int]:
     """Return the indexes at which the lines hold the block."""
     return [at for at, line in enumerate(lines) if line == block[0]
             and tuple(lines[at:at + len(block)]) == block]
 
 
-def _explain(now: List[str], patch: FilePatch, hunk: Hunk,
-             lines: List[str]) -> PatchingError:
+def _explain(now: list[str], patch: FilePatch, hunk: Hunk,
+             lines: list[str]) -> PatchingError:
     """
     Return an error that names the file, the patch, the hunk and the trouble.
 
@@ -241,9 +241,9 @@ def _explain(now: List[str], patch: FilePatch, hunk: Hunk,
             patch.path, patch.patch, hunk.number, problem))
 
 
-def _difference(lines: List[str], hunk: Hunk) -> str:
+def _difference(lines: list[str], hunk: Hunk) -> str:
     """Name the first line that differs where most lines are the hunk's."""
-    def likeness(at: int) -> Tuple[int, int]:
+    def likeness(at: int) -> tuple[int, int]:
         same = sum(a == b for a, b in zip(lines[at:], hunk.old))
         return same, -abs(at + 1 - hunk.start)
 

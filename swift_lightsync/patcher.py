@@ -17,12 +17,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from email.parser import HeaderParser
 from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Set
 
 from swift_lightsync import patch_series
 from swift_lightsync.common.files import sync_directory, try_lock
@@ -32,7 +32,7 @@ SWIFT_SERIES = '2.38'
 APPLIED, NOT_APPLIED, REFUSED = 0, 1, 2
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
     :param argv: arguments, without the command's name
@@ -68,7 +68,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return REFUSED
 
 
-def inspect(root: Path, patches: Sequence[FilePatch]) -> List[FileState]:
+def inspect(root: Path, patches: Sequence[FilePatch]) -> list[FileState]:
     """Return the state of each file of the series, in the order of applying.
 
     A file comes after those that are before it in a patch that changes both,
@@ -77,7 +77,7 @@ def inspect(root: Path, patches: Sequence[FilePatch]) -> List[FileState]:
     :raises PatchingError: if one of the files is in no state of the series
     :raises CycleError: if two patches change files in opposite orders
     """
-    chains: Dict[str, List[FilePatch]] = {}
+    chains: dict[str, list[FilePatch]] = {}
     order: TopologicalSorter[str] = TopologicalSorter()
     for patch in patches:
         order.add(patch.path, *(path for path, chain in chains.items()
@@ -87,7 +87,7 @@ def inspect(root: Path, patches: Sequence[FilePatch]) -> List[FileState]:
                                 chains[path]) for path in order.static_order()]
 
 
-def check(root: Path, states: List[FileState]) -> int:
+def check(root: Path, states: list[FileState]) -> int:
     """Say which patches the files have; the result is the command's."""
     tops = [len(state.stages) - 1 for state in states]
     levels = [state.level for state in states]
@@ -105,7 +105,7 @@ def check(root: Path, states: List[FileState]) -> int:
     return REFUSED
 
 
-def change(root: Path, states: List[FileState], action: str) -> int:
+def change(root: Path, states: list[FileState], action: str) -> int:
     """Give every file all of its patches, or take all of them back."""
     done, stage, order = {'apply': ('patched', -1, 1),
                           'revert': ('reverted', 0, -1)}[action]
@@ -128,7 +128,7 @@ def change(root: Path, states: List[FileState], action: str) -> int:
     return 0
 
 
-def replace(texts: Dict[Path, str]) -> None:
+def replace(texts: dict[Path, str]) -> None:
     """Give files new texts in this order, keeping their modes and owners.
 
     :raises OSError: if not all texts could be written beside their files,
@@ -215,12 +215,12 @@ def open_tree(root: Path) -> Path:
     return root
 
 
-def _installed(root: Path) -> Set[str]:
+def _installed(root: Path) -> set[str]:
     return {dist.version for dist in metadata.distributions(
         name='swift', path=[str(root)]) if dist.version}
 
 
-def _unpacked(root: Path) -> Set[str]:
+def _unpacked(root: Path) -> set[str]:
     path = root / 'PKG-INFO'
     info = HeaderParser().parsestr(
         patch_series.read_text(path) if path.exists() else '')
@@ -228,7 +228,7 @@ def _unpacked(root: Path) -> Set[str]:
     return {info['Version']} if is_told else set()
 
 
-def _checked_out(root: Path) -> Set[str]:
+def _checked_out(root: Path) -> set[str]:
     if not (root / '.git').exists():
         return set()
     try:

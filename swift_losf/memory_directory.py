@@ -12,10 +12,23 @@ import stat
 #: a filesystem in memory; who may use a directory of it is looked at
 MEMORY = '/dev/shm'  # nosec: B108
 SOCKET = 'index.sock'
+#: the longest path that Linux takes for a Unix socket
+MAX_PATH = 107
 
 
 class UntrustedError(OSError):
     """The directory in memory is somebody else's."""
+
+
+def check_path(path: str) -> None:
+    """Check that Linux takes a path for a socket.
+
+    :raises ValueError: if it is too long
+    """
+    length = len(os.fsencode(path))
+    if length > MAX_PATH:
+        raise ValueError('the path of the socket %s has %d bytes; Linux '
+                         'takes %d' % (path, length, MAX_PATH))
 
 
 def memory_directory(root: str) -> str:

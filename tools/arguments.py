@@ -4,7 +4,7 @@
 import argparse
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Optional
+from typing import Any
 
 from tools import ToolError
 
@@ -38,7 +38,7 @@ def names(allowed: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
     return parse
 
 
-def number(low: float, high: Optional[float] = None,
+def number(low: float, high: float | None = None,
            kind: Callable[[str], Any] = int) -> Callable[[str], Any]:
     """Return an argparse type: a number in a range.
 

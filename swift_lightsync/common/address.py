@@ -7,7 +7,7 @@ from other nodes as JSON: ``Node``, ``Device`` and ``Place`` are annotations
 for the fields of records.
 """
 
-from typing import Annotated, Any, Optional, Tuple, Union
+from typing import Annotated, Any
 
 from swift_lightsync.common.records import Parsed
 from swift_lightsync.common.text import printable, shown
@@ -15,9 +15,9 @@ from swift_lightsync.common.text import printable, shown
 MAX_NAME = 255
 MAX_PORT = 65535
 
-NodeTuple = Tuple[str, int]
-DeviceTuple = Tuple[str, int, str]
-PlaceTuple = Union[NodeTuple, DeviceTuple]
+NodeTuple = tuple[str, int]
+DeviceTuple = tuple[str, int, str]
+PlaceTuple = NodeTuple | DeviceTuple
 
 
 def _is_name(value: Any) -> bool:
@@ -71,7 +71,7 @@ Device = Annotated[DeviceTuple, Parsed(parse_device, of=Any, write=list)]
 Place = Annotated[PlaceTuple, Parsed(parse_place, of=Any, write=list)]
 
 
-def parse_endpoint(value: Optional[str]) -> Optional[NodeTuple]:
+def parse_endpoint(value: str | None) -> NodeTuple | None:
     """Read ``IP:port``, as it stands in a header or on a command line.
 
     :param value: from anyone; None: there is none

@@ -8,7 +8,8 @@ all of them together.
 import contextlib
 import math
 import sys
-from typing import Callable, Iterator, Protocol
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 
 class Semaphore(Protocol):

@@ -5,7 +5,7 @@ Nothing here looks at a clock or waits: the caller says what time it is, in
 seconds of any clock.
 """
 
-from typing import Callable, Optional
+from collections.abc import Callable
 
 #: Doublings after which every delay has long reached its end.
 _MAX_DOUBLINGS = 60
@@ -35,7 +35,7 @@ class Backoff:
     """
 
     def __init__(self, least: float, most: float,
-                 random: Optional[Callable[[], float]] = None) -> None:
+                 random: Callable[[], float] | None = None) -> None:
         self.least = least
         self.most = most
         #: In a row.

@@ -15,19 +15,9 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from typing import (
-    Any,
-    Callable,
-    Iterator,
-    NoReturn,
-    Optional,
-    Sequence,
-    TextIO,
-    Tuple,
-    Type,
-    TypeVar,
-)
+from typing import Any, NoReturn, TextIO, TypeVar
 
 _T = TypeVar('_T')
 #: The exit status that a shell sees of a process that SIGPIPE ended.
@@ -47,8 +37,8 @@ class UsageError(Exception):
 
 def run(parser: argparse.ArgumentParser,
         work: Callable[[argparse.Namespace], int],
-        argv: Optional[Sequence[str]] = None,
-        bad_input: Tuple[Type[Exception], ...] = ()) -> int:
+        argv: Sequence[str] | None = None,
+        bad_input: tuple[type[Exception], ...] = ()) -> int:
     """Run a command.
 
     :param parser: of its arguments
@@ -59,7 +49,7 @@ def run(parser: argparse.ArgumentParser,
     """
     _replace_closed_streams()
     args = parser.parse_args(argv)
-    refused: Tuple[Type[Exception], ...] = (UsageError,) + bad_input
+    refused: tuple[type[Exception], ...] = (UsageError,) + bad_input
     with until_unread():
         try:
             status = work(args)
@@ -195,7 +185,7 @@ def _flush_or_silence(stream: TextIO) -> None:
         silence(stream)
 
 
-def _flush(stream: Optional[TextIO]) -> None:
+def _flush(stream: TextIO | None) -> None:
     # None: it was closed from the beginning.
     if stream is not None:
         stream.flush()

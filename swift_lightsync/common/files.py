@@ -9,8 +9,8 @@ file, which the next one removes, whosever it is.
 import fcntl
 import os
 import secrets
-from contextlib import suppress
-from typing import Optional
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 #: What the temporary file is called: the path and this.
 FRESH = '.new'
@@ -18,7 +18,7 @@ FRESH = '.new'
 
 def replace_file(path: str, data: bytes, *, mode: int = 0o666,
                  is_durable: bool = False,
-                 temporary_in: Optional[str] = None) -> os.stat_result:
+                 temporary_in: str | None = None) -> os.stat_result:
     """Replace a file as a whole, or make it.
 
     Without ``temporary_in`` the temporary file is ``path`` with ``.new``
@@ -70,17 +70,33 @@ def _fill(fd: int, data: bytes, is_durable: bool) -> os.stat_result:
         os.close(fd)
 
 
+@contextmanager
+def opened(path: str, flags: int = os.O_RDONLY, mode: int = 0o666,
+           dir_fd: int | None = None) -> Iterator[int]:
+    """Open a file, and close it when the context is left.
+
+    :param path: of the file
+    :param flags: of os.open
+    :param mode: permissions of a new file, of which the umask takes away
+    :param dir_fd: of the directory that a relative path begins at
+    :returns: a context with a descriptor
+    :raises OSError: if it cannot be opened
+    """
+    fd = os.open(path, flags, mode, dir_fd=dir_fd)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
 def sync_directory(path: str) -> None:
     """Make the names in a directory survive a power cut.
 
     :param path: of the directory
     :raises OSError: if that is not possible
     """
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with opened(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as fd:
         os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def try_lock(fd: int) -> bool:
@@ -99,16 +115,15 @@ def try_lock(fd: int) -> bool:
     return True
 
 
-def open_locked(path: str, mode: int = 0o600) -> Optional[int]:
+def open_locked(path: str) -> int | None:
     """Open a lock file, made if it is absent, and lock it without waiting.
 
     :param path: of the file; its content stays
-    :param mode: permissions of a new one
     :returns: a descriptor, which holds the lock until it is closed; None if
         another holds the lock
     :raises OSError: if the file cannot be opened or locked
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if try_lock(fd):
             return fd

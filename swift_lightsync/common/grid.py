@@ -5,9 +5,9 @@ Like those of ``svg``, they are inline SVG with a title and a description, and
 every word is escaped. What a cell or a bar is, the pointer over it says.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Iterable, Iterator, List, Sequence, Tuple
 
 from swift_lightsync.common.svg import picture, text
 
@@ -64,14 +64,14 @@ def grid(title: str, description: str, names: Sequence[str],
     return picture(title, description, size, size, shapes, _STYLE)
 
 
-def legend(title: str, entries: Iterable[Tuple[str, str]]) -> str:
+def legend(title: str, entries: Iterable[tuple[str, str]]) -> str:
     """Draw what the colours of a grid mean.
 
     :param title: what is coloured
     :param entries: (words, colour)
     :returns: SVG
     """
-    shapes: List[str] = []
+    shapes: list[str] = []
     x = 0
     for words, colour in entries:
         shapes += [_rect(x, 2, CELL - 1, CELL - 1, colour, words),
@@ -81,7 +81,7 @@ def legend(title: str, entries: Iterable[Tuple[str, str]]) -> str:
                    shapes, _STYLE)
 
 
-def bars(title: str, description: str, rows: Sequence[Tuple[str, float]],
+def bars(title: str, description: str, rows: Sequence[tuple[str, float]],
          fill: str) -> str:
     """Draw a bar for each name, with its number behind it.
 
@@ -95,7 +95,7 @@ def bars(title: str, description: str, rows: Sequence[Tuple[str, float]],
         return ''
     margin = _margin([name for name, _ in rows])
     scale = _LONGEST / max(number for _, number in rows)
-    shapes: List[str] = []
+    shapes: list[str] = []
     for index, (name, number) in enumerate(rows):
         y = index * (CELL + 2)
         shapes += [text(margin - 6, y + 11, name, 'end'),

@@ -6,7 +6,6 @@ import configparser
 import os
 import struct
 import zlib
-from typing import Optional
 
 from swift.common.exceptions import RingLoadError
 from swift.common.ring import Ring
@@ -65,7 +64,7 @@ def all_policies(swift_dir: str) -> list[StoragePolicy]:
     return list(POLICIES)
 
 
-def policies(swift_dir: str, wanted: Optional[str]) -> list[StoragePolicy]:
+def policies(swift_dir: str, wanted: str | None) -> list[StoragePolicy]:
     """Return the replicated policies of a cluster.
 
     :param swift_dir: the directory of swift.conf

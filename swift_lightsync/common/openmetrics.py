@@ -3,7 +3,7 @@
 
 import math
 import re
-from typing import Dict, Iterable, Iterator, List, Mapping, Tuple, Union
+from collections.abc import Iterable, Iterator, Mapping
 
 #: Characters of an exposition, and samples of it, that are read.
 MAX_TEXT, MAX_SAMPLES = 4 << 20, 50000
@@ -28,7 +28,7 @@ class Family:
 
     def __init__(self, name: str, kind: str, words: str) -> None:
         self.name, self.kind, self.words = name, kind, words
-        self._samples: List[Tuple[Dict[str, str], float]] = []
+        self._samples: list[tuple[dict[str, str], float]] = []
 
     def add(self, value: float, **labels: str) -> 'Family':
         """Add a sample; return this."""
@@ -59,8 +59,8 @@ def _escaped(text: str) -> str:
     return ''.join(_ESCAPES.get(each, each) for each in text)
 
 
-def parse(text: str, prefix: Union[str, Tuple[str, ...]] = ''
-          ) -> Iterator[Tuple[str, Labels, float]]:
+def parse(text: str, prefix: str | tuple[str, ...] = ''
+          ) -> Iterator[tuple[str, Labels, float]]:
     """Yield the samples of an exposition; what is none is passed over.
 
     :param text: from anyone

@@ -18,18 +18,10 @@ Options that no field names are not looked at: a section has others' too.
 
 import math
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import (
-    Any,
-    Callable,
-    ClassVar,
-    Mapping,
-    Optional,
-    Tuple,
-    Type,
-    TypeVar,
-)
+from typing import Any, ClassVar, TypeVar
 
 #: As Swift's config_true_value has it.
 TRUE_VALUES = ('true', '1', 'yes', 'on', 't', 'y')
@@ -89,7 +81,7 @@ class Options:
     PREFIX: ClassVar[str] = ''
 
     @classmethod
-    def from_conf(cls: Type[_Options], conf: Mapping[str, Any],
+    def from_conf(cls: type[_Options], conf: Mapping[str, Any],
                   **others: Any) -> _Options:
         """Read the options of a section.
 
@@ -104,7 +96,7 @@ class Options:
         return cls(**values, **others)
 
 
-def integer(least: int, most: Optional[int] = None) -> Callable[[Any], int]:
+def integer(least: int, most: int | None = None) -> Callable[[Any], int]:
     """Make a parser of whole numbers.
 
     :param least: the smallest that is allowed
@@ -187,7 +179,7 @@ def boolean(value: Any) -> bool:
     return text in TRUE_VALUES
 
 
-def choice(kind: Type[_Enum]) -> Callable[[Any], _Enum]:
+def choice(kind: type[_Enum]) -> Callable[[Any], _Enum]:
     """Make a parser of the values of an enum.
 
     :param kind: the enum, whose values are texts
@@ -202,13 +194,13 @@ def choice(kind: Type[_Enum]) -> Callable[[Any], _Enum]:
     return parse
 
 
-def comma_list(parse: Callable[[str], _T]) -> Callable[[Any], Tuple[_T, ...]]:
+def comma_list(parse: Callable[[str], _T]) -> Callable[[Any], tuple[_T, ...]]:
     """Make a parser of texts with commas between them.
 
     :param parse: of each text, without the space around it
     :returns: the parser
     """
-    def parse_list(value: Any) -> Tuple[_T, ...]:
+    def parse_list(value: Any) -> tuple[_T, ...]:
         return tuple(parse(each.strip()) for each in value.split(','))
     return parse_list
 

@@ -4,14 +4,13 @@
 import ctypes
 import os
 import signal
-from typing import Optional
 
 #: of prctl(2)
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def end_with_parent(parent: Optional[int] = None,
+def end_with_parent(parent: int | None = None,
                     how: int = signal.SIGKILL) -> None:
     """Have the kernel signal this process when its parent ends, however.
 

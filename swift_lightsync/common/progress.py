@@ -11,7 +11,8 @@ import datetime
 import sys
 import threading
 import time
-from typing import Any, Callable, Optional, TextIO
+from collections.abc import Callable
+from typing import Any, TextIO
 
 from swift_lightsync.common.command import silence
 
@@ -30,7 +31,7 @@ class Progress:
     :param clock: returns seconds
     """
 
-    def __init__(self, stream: Optional[TextIO] = None,
+    def __init__(self, stream: TextIO | None = None,
                  interval: float = INTERVAL,
                  clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream or sys.stderr
@@ -173,7 +174,7 @@ class _Live:
             self._shown = None
 
 
-def _live(stream: TextIO) -> Optional[_Live]:
+def _live(stream: TextIO) -> _Live | None:
     """Return what draws on a terminal; None: there is none, or no rich."""
     if not stream.isatty():
         return None

@@ -2,7 +2,8 @@
 """A logger that says the same thing once a minute at most."""
 
 import time
-from typing import Any, Callable, Dict, Tuple
+from collections.abc import Callable
+from typing import Any
 
 #: seconds between two lines of one cause
 INTERVAL = 60.0
@@ -23,7 +24,7 @@ class QuietLogger:
         self._logger = logger
         self._clock = clock
         #: cause -> (when it may be told of next, how many were left out)
-        self._told: Dict[Any, Tuple[float, int]] = {}
+        self._told: dict[Any, tuple[float, int]] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._logger, name)
@@ -44,7 +45,7 @@ class QuietLogger:
         self._log(self._logger.error, cause, message, args)
 
     def _log(self, log: Callable[..., None], cause: Any, message: str,
-             args: Tuple[Any, ...]) -> None:
+             args: tuple[Any, ...]) -> None:
         until, left_out = self._told.get(cause, (-INTERVAL, 0))
         now = self._clock()
         if now < until:

@@ -44,7 +44,7 @@ class Codec(NamedTuple):
     write: Function
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def codec(kind: Any) -> Codec:
     """Return how values of an annotation are read and written.
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The limits of a record's values, and the error of one that breaks them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, Pattern
+from re import Pattern
+from typing import Any
 
 from swift_lightsync.common.text import shown
 

@@ -31,16 +31,7 @@ An error names the path of the value, the value and what is allowed:
 import functools
 import json
 from dataclasses import MISSING, dataclass, fields
-from typing import (
-    Any,
-    ClassVar,
-    Dict,
-    Tuple,
-    Type,
-    TypeVar,
-    Union,
-    get_type_hints,
-)
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from swift_lightsync.common.record_codecs import Codec, codec
 from swift_lightsync.common.record_limits import (
@@ -71,7 +62,7 @@ class Record:
         cls._exact = exact
 
     @classmethod
-    def from_json(cls: Type[_R], value: Any, place: str = '') -> _R:
+    def from_json(cls: type[_R], value: Any, place: str = '') -> _R:
         """Make a record of parsed JSON.
 
         :param value: as from ``json.loads``
@@ -83,7 +74,7 @@ class Record:
         return found
 
     @classmethod
-    def parse(cls: Type[_R], text: Union[bytes, str], most: int,
+    def parse(cls: type[_R], text: bytes | str, most: int,
               place: str = '') -> _R:
         """Make a record of the text of JSON.
 
@@ -96,7 +87,7 @@ class Record:
         """
         return cls.from_json(load_json(text, most, place), place)
 
-    def to_json(self, brief: bool = False) -> Dict[str, Any]:
+    def to_json(self, brief: bool = False) -> dict[str, Any]:
         """Return the record as an object for ``json.dumps``.
 
         :param brief: whether fields that have their default are left out
@@ -119,7 +110,7 @@ class Record:
         return Codec(functools.partial(_read, cls), cls.to_json)
 
 
-def load_json(text: Union[bytes, str], most: int, place: str = '') -> Any:
+def load_json(text: bytes | str, most: int, place: str = '') -> Any:
     """Parse the text of JSON.
 
     :param text: of the document
@@ -157,8 +148,8 @@ def _refuse_constant(name: str) -> None:
     raise ValueError('%s is no number' % name)
 
 
-@functools.lru_cache(maxsize=None)
-def _fields_of(cls: Any) -> Tuple[Tuple[str, Codec, bool], ...]:
+@functools.cache
+def _fields_of(cls: Any) -> tuple[tuple[str, Codec, bool], ...]:
     """Return each field's name, codec, and whether it may be missing."""
     hints = get_type_hints(cls, include_extras=True)
     return tuple((each.name, codec(hints[each.name]), not cls._exact and (

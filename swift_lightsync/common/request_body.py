@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a request says: numbers, and a body that is read as a whole."""
 
-from typing import Optional
 
 from swift.common.exceptions import ChunkReadTimeout
 from swift.common.swob import (
@@ -22,7 +21,7 @@ def length_of(request: Request, most: int) -> int:
     :raises HTTPException: 400, 411 or 413 if it does not say, or too many
     """
     try:
-        length: Optional[int] = request.message_length()
+        length: int | None = request.message_length()
     except (ValueError, AttributeError) as err:
         raise HTTPBadRequest(request=request, body=str(err))
     if length is None:

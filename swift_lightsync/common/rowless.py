@@ -3,8 +3,8 @@
 the versioning filter, when it knows that their data is there.
 """
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 #: In the environ of a request whose object-servers update no container.
 ROWLESS = 'swift_lightsync.rowless'
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
         """What the mixin needs of Swift's object controllers."""
 
         def _backend_requests(self, req: Any, *args: Any,
-                              **kwargs: Any) -> List[Dict[str, str]]:
+                              **kwargs: Any) -> list[dict[str, str]]:
             raise NotImplementedError
 else:
     _Controller = object
 
 
-def _marked(controller: type, mark: str) -> FrozenSet[str]:
+def _marked(controller: type, mark: str) -> frozenset[str]:
     """Return the names of a class's methods that have a mark."""
     return frozenset(name for name in dir(controller) if getattr(
         getattr(controller, name), mark, False))
@@ -35,7 +35,7 @@ class RowlessUpdates(_Controller):
     """A mixin of object controllers: they heed ``ROWLESS``."""
 
     def _backend_requests(self, req: Any, *args: Any,
-                          **kwargs: Any) -> List[Dict[str, str]]:
+                          **kwargs: Any) -> list[dict[str, str]]:
         requests = super()._backend_requests(req, *args, **kwargs)
         if req.environ.get(ROWLESS):
             for headers in requests:
@@ -45,7 +45,7 @@ class RowlessUpdates(_Controller):
         return requests
 
 
-@lru_cache(maxsize=None)
+@cache
 def rowless(controller: type) -> type:
     """Return a subclass of object controllers that heeds ``ROWLESS``.
 

@@ -2,8 +2,8 @@
 """From values to places on a plot, and the ticks in between."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Iterable, List, Tuple
 
 from swift_lightsync.common.text import short
 
@@ -56,7 +56,7 @@ class Scale:
                                 for each in (value, low, high))
         return min(1, max(0, (value - low) / (high - low)))
 
-    def ticks(self) -> List[Tuple[float, str]]:
+    def ticks(self) -> list[tuple[float, str]]:
         """Return the round values of the scale.
 
         :returns: (value, label), ascending
@@ -69,7 +69,7 @@ class Scale:
                       for number in range(round(self.high / step) + 1)]
         return [(value, short(value)) for value in values]
 
-    def _log_ticks(self) -> List[float]:
+    def _log_ticks(self) -> list[float]:
         first = math.floor(math.log10(self.low) + 1e-9)
         last = math.ceil(math.log10(self.high) - 1e-9)
         every = max(1, -(-(last - first) // 8))

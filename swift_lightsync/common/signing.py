@@ -12,7 +12,6 @@ then takes the nonce with ``Nonces.add``: who has no key fills no memory.
 
 import hmac
 from hashlib import sha256
-from typing import Dict, Union
 
 
 class SignatureError(ValueError):
@@ -46,7 +45,7 @@ def sign(key: bytes, *parts: object) -> str:
                     sha256).hexdigest()
 
 
-def is_same(expected: Union[bytes, str], found: Union[bytes, str]) -> bool:
+def is_same(expected: bytes | str, found: bytes | str) -> bool:
     """Compare signatures or digests in a time that does not tell where they
     differ.
 
@@ -57,7 +56,7 @@ def is_same(expected: Union[bytes, str], found: Union[bytes, str]) -> bool:
     return hmac.compare_digest(_bytes(expected), _bytes(found))
 
 
-def _bytes(text: Union[bytes, str]) -> bytes:
+def _bytes(text: bytes | str) -> bytes:
     # compare_digest refuses texts that are not ASCII.
     return text if isinstance(text, bytes) else text.encode(
         'utf8', 'surrogateescape')
@@ -87,7 +86,7 @@ class Nonces:
         self.window = window
         self.most = most
         # From a nonce to the last time at which it counts, oldest first.
-        self._until: Dict[str, float] = {}
+        self._until: dict[str, float] = {}
 
     def __len__(self) -> int:
         return len(self._until)

@@ -8,9 +8,9 @@ it; series differ by dashes too, not by colour alone. Every word is escaped.
 ``grid`` has the plots whose rows are names, ``svg_heat`` heat maps.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from swift_lightsync.common.scale import Scale
 from swift_lightsync.common.text import short
@@ -56,7 +56,7 @@ class Series:
     :param points: (x, y), in order; a y of None is a gap
     """
     label: str
-    points: Sequence[Tuple[float, Optional[float]]]
+    points: Sequence[tuple[float, float | None]]
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Axis:
     """
     label: str
     log: bool = False
-    scale: Optional[Scale] = None
-    at: Optional[Sequence[float]] = None
+    scale: Scale | None = None
+    at: Sequence[float] | None = None
 
     def over(self, values: Iterable[float]) -> Scale:
         """Return the axis's scale.
@@ -81,7 +81,7 @@ class Axis:
         """
         return self.scale or Scale.over(values, self.log)
 
-    def ticks(self, scale: Scale) -> List[Tuple[float, str]]:
+    def ticks(self, scale: Scale) -> list[tuple[float, str]]:
         """Return what is written along the axis.
 
         :param scale: as from ``over``
@@ -129,7 +129,7 @@ class Plane:
 
 def line_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
               series: Sequence[Series],
-              marks: Iterable[Tuple[float, str]] = ()) -> str:
+              marks: Iterable[tuple[float, str]] = ()) -> str:
     """Draw a line for each series; a cumulated share is such a line.
 
     :param title: of the plot

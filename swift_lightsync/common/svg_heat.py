@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Heat maps as inline SVG."""
 
+from collections.abc import Sequence
 from math import log1p
-from typing import Sequence, Tuple
 
 from swift_lightsync.common.scale import Scale
 from swift_lightsync.common.svg import Axis, Plane, drawn
 
 
 def heat_plot(title: str, description: str, x_axis: Axis, y_axis: Axis,
-              edges: Tuple[Sequence[float], Sequence[float]],
+              edges: tuple[Sequence[float], Sequence[float]],
               counts: Sequence[Sequence[float]]) -> str:
     """Draw a heat map: the darker a cell, the more is in it.
 

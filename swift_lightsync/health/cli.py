@@ -9,7 +9,6 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Optional
 
 from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.common.command import (
@@ -203,7 +202,7 @@ def _report(args: argparse.Namespace) -> int:
     return int(overall(verdicts, missing))
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run ``swift-lightsync-health``.
 
     :param argv: the arguments; None: those of the process

@@ -9,7 +9,6 @@ import json
 import os
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Dict, Optional, Tuple
 
 from swift.common.utils import dump_recon_cache
 
@@ -50,7 +49,7 @@ class DeviceLag(Record):
     entries: Count
     exposed: Count
     oldest_seconds: Number
-    peers: Dict[int, Count]
+    peers: dict[int, Count]
     damaged: Count
     aside: Count
 
@@ -77,13 +76,13 @@ class DeviceStanding(Record):
     device: str
     policy: Count
     ring: Count
-    silent: Tuple[int, ...]
-    silent_since: Optional[Number]
-    older: Tuple[int, ...]
+    silent: tuple[int, ...]
+    silent_since: Number | None
+    older: tuple[int, ...]
     held: Count
-    others: Dict[int, Count]
-    unsure_seconds: Optional[Number] = None
-    awaited: Tuple[int, ...] = ()
+    others: dict[int, Count]
+    unsure_seconds: Number | None = None
+    awaited: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,8 @@ class Recorded(Record):
     :param roles: the same, once it has asked
     """
     updated: Number
-    policies: Tuple[DeviceLag, ...]
-    roles: Tuple[DeviceStanding, ...] = ()
+    policies: tuple[DeviceLag, ...]
+    roles: tuple[DeviceStanding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,8 +105,8 @@ class ReconFile(Record):
     :param object_convergence: device -> what is recorded of it
     :param object_troubles: device/process -> what the process counted
     """
-    object_convergence: Optional[Dict[str, Recorded]] = None
-    object_troubles: Optional[Dict[str, Troubles]] = None
+    object_convergence: dict[str, Recorded] | None = None
+    object_troubles: dict[str, Troubles] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,9 +123,9 @@ class NodeLag(Record):
     time: Number
     source: str
     updated: Number
-    devices: Tuple[DeviceLag, ...]
-    roles: Tuple[DeviceStanding, ...] = ()
-    troubles: Dict[str, Troubles] = field(default_factory=dict)
+    devices: tuple[DeviceLag, ...]
+    roles: tuple[DeviceStanding, ...] = ()
+    troubles: dict[str, Troubles] = field(default_factory=dict)
 
 
 def recorded(devices, updated, roles=MappingProxyType({})):
@@ -152,7 +151,7 @@ def forget(path, devices, logger):
     try:
         with open(path, 'rb') as recon:
             known = json.loads(recon.read(MAX_BYTES))[KEY]
-        gone: Dict[str, Dict] = {name: {} for name in known
+        gone: dict[str, dict] = {name: {} for name in known
                                  if name not in devices}
     except (OSError, ValueError, KeyError, TypeError):
         return

@@ -8,7 +8,6 @@ was called wrongly.
 import argparse
 import sys
 from dataclasses import dataclass
-from typing import List, Tuple
 
 from swift_lightsync.common.address import NodeTuple, place_name
 from swift_lightsync.common.command import argument, json_text, run
@@ -21,12 +20,7 @@ from swift_lightsync.common.nodes import Outcome, Question, ask_all
 from swift_lightsync.common.options import positive_seconds
 from swift_lightsync.common.text import printable
 from swift_lightsync.proar.core.epochs import epoch_text
-from swift_lightsync.proar.lag import (
-    PATH,
-    DeviceLag,
-    DeviceStanding,
-    decode,
-)
+from swift_lightsync.proar.lag import PATH, DeviceLag, DeviceStanding, decode
 
 PROAR = Question(PATH, decode)
 #: A converger that has not reported for so many seconds does not run.
@@ -69,11 +63,11 @@ class Lags:
     :param roles: name of a device, and how it stands in a policy
     :param complaints: what is not well
     """
-    rows: List[Row]
-    roles: List[Tuple[str, DeviceStanding]]
-    complaints: List[str]
+    rows: list[Row]
+    roles: list[tuple[str, DeviceStanding]]
+    complaints: list[str]
 
-    def unsure(self, policy: int) -> List[Tuple[str, DeviceStanding]]:
+    def unsure(self, policy: int) -> list[tuple[str, DeviceStanding]]:
         """Return the roles that may have lost objects of a policy."""
         return [(name, role) for name, role in self.roles
                 if role.policy == policy and role.unsure_seconds is not None]

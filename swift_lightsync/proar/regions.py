@@ -6,8 +6,7 @@ policy N: proxies, object-servers and convergers have to know it.
 """
 
 from configparser import Error, RawConfigParser
-from functools import lru_cache
-from typing import FrozenSet
+from functools import cache
 
 from swift.common import utils
 
@@ -18,7 +17,7 @@ NAME = 'primary_role_regions'
 SECTION = 'primary-role-writes:%d'
 
 
-def regions_of(policy) -> FrozenSet[int]:
+def regions_of(policy) -> frozenset[int]:
     """Return the regions in which the primary roles of a policy live.
 
     :param policy: a StoragePolicy
@@ -28,7 +27,7 @@ def regions_of(policy) -> FrozenSet[int]:
     return _regions(utils.SWIFT_CONF_FILE, int(policy))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _regions(path, index):
     # Read once, as Swift reads its policies.
     section = SECTION % index

@@ -8,7 +8,7 @@ requests both are 503, and such a request is run again. All other requests are
 answered as by stock Swift. PROTOCOL.md, "Reads".
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from swift.common.concurrency import sleep
@@ -37,7 +37,7 @@ class TellsReplaced(_DiskFile):
         return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def _telling(diskfile_cls):
     """Return a subclass of a class of diskfiles that TellsReplaced."""
     return type(diskfile_cls.__name__, (TellsReplaced, diskfile_cls), {})

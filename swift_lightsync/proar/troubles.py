@@ -7,7 +7,7 @@ import os
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Dict
+from typing import Annotated, Any
 
 from swift.common.concurrency import sleep, spawn
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
@@ -64,7 +64,7 @@ class TroubleCounter:
         self._path = os.path.join(conf.get(
             'recon_cache_path', DEFAULT_RECON_CACHE_PATH), FILE)
         self._logger = logger
-        self._counts: Dict[str, Any] = defaultdict(Counter)
+        self._counts: dict[str, Any] = defaultdict(Counter)
         self._recorded = -PERIOD
         self._is_late = False
 
@@ -102,7 +102,7 @@ def together(counted):
     :param counted: what they recorded, a dict of device/process -> Troubles
     :returns: a dict of device -> Troubles
     """
-    found: Dict[str, Troubles] = {}
+    found: dict[str, Troubles] = {}
     for name, each in counted.items():
         device = name.rpartition('/')[0]
         found[device] = found.get(device, Troubles()).plus(each)

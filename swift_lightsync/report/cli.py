@@ -9,7 +9,6 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from typing import Optional
 
 from swift_lightsync.common.command import UsageError, argument, run
 from swift_lightsync.common.node_arguments import add_cluster
@@ -56,7 +55,7 @@ def _report(args: argparse.Namespace) -> int:
     return 1 if health.complaints else 0
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run ``swift-lightsync-report``.
 
     :param argv: the arguments; None: those of the process

@@ -9,13 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Optional
 
-from swift_lightsync.common.address import (
-    DeviceTuple,
-    NodeTuple,
-    PlaceTuple,
-)
+from swift_lightsync.common.address import DeviceTuple, NodeTuple, PlaceTuple
 from swift_lightsync.common.nodes import Outcome, Reply
 from swift_lightsync.report.answer import NodeAnswer, State, Suspect
 from swift_lightsync.sync.core.sync_round import NEXT, Answer, Next
@@ -56,7 +51,7 @@ class Pair:
     """
     record: PairRecord
     state: PairState
-    age: Optional[float]
+    age: float | None
 
 
 @dataclass(frozen=True)
@@ -80,7 +75,7 @@ class LateDevice:
     :param age: seconds since its last pass, or None if it had none
     """
     device: DeviceTuple
-    age: Optional[float]
+    age: float | None
 
 
 @dataclass(frozen=True)
@@ -104,7 +99,7 @@ class PolicyHealth:
                 if pair.state is not PairState.IDLE]
 
     @property
-    def oldest(self) -> Optional[Pair]:
+    def oldest(self) -> Pair | None:
         """The pair that has not agreed for longest; None if there is none."""
         return max(self.in_use, key=_age, default=None)
 

@@ -4,7 +4,6 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Optional
 
 from swift_lightsync.common import grid
 from swift_lightsync.common.address import DeviceTuple, place_name
@@ -63,7 +62,7 @@ def _cells(pairs: Iterable[Pair], name: Callable[[DeviceTuple], str]
     return cells
 
 
-def _shade(age: Optional[float], stale_after: float) -> str:
+def _shade(age: float | None, stale_after: float) -> str:
     if age is None:
         return NEVER
     return next((colour for part, colour in SHADES

@@ -3,7 +3,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Optional
+from typing import Any
 
 from swift_lightsync.common.address import place_name
 from swift_lightsync.common.nodes import Outcome
@@ -22,7 +22,7 @@ PASS_HEADS = ('MESSAGES', 'ASKED ABOUT', 'DIFFERED', 'PUSHED', 'PUT OFF',
 UNITS = ((86400, 'd'), (3600, 'h'), (60, 'm'), (1, 's'))
 
 
-def duration(seconds: Optional[float]) -> str:
+def duration(seconds: float | None) -> str:
     """Write a time span as ``1d4h`` or ``12s``, and None as ``never``."""
     if seconds is None:
         return 'never'

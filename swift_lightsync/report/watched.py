@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 
@@ -13,12 +13,7 @@ from swift_lightsync.common.health import Routes, Scope, Verdict, Watched, warn
 from swift_lightsync.common.node_arguments import load_ring, policies
 from swift_lightsync.common.nodes import Reply
 from swift_lightsync.common.openmetrics import Family
-from swift_lightsync.report.answer import (
-    PATH,
-    QUESTION,
-    NodeAnswer,
-    suspects,
-)
+from swift_lightsync.report.answer import PATH, QUESTION, NodeAnswer, suspects
 from swift_lightsync.report.health import PairState, Ring, assess
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.recon_records import FILE, read
@@ -57,7 +52,7 @@ def routes(conf: Mapping[str, Any]) -> Routes:
     return {PATH: answer}
 
 
-def object_rings(swift_dir: str, wanted: Optional[str] = None) -> list[Ring]:
+def object_rings(swift_dir: str, wanted: str | None = None) -> list[Ring]:
     """Return the rings of replicated policies.
 
     :param swift_dir: the directory of swift.conf

@@ -15,7 +15,7 @@ import pickle  # nosec: B403
 import pickletools
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.utils import mkdirs
 from swift.common.utils.pickle import unpickle
@@ -117,7 +117,7 @@ def _check_opcodes(data: bytes) -> None:
         raise FingerprintError('%s is in no fingerprint' % min(strange))
 
 
-def load(partition_path: str) -> Optional[Fingerprint]:
+def load(partition_path: str) -> Fingerprint | None:
     """Read the ``changed.pkl`` of a partition, current or not.
 
     :param partition_path: absolute path of the partition directory
@@ -201,7 +201,7 @@ def of_replicas(hashes: dict[str, str]) -> tuple[str, int]:
 
 def from_hashes_file(partition_path: str, exchanged: float,
                      summary: Callable[[Any], tuple[str, int]] = of_replicas
-                     ) -> Optional[Fingerprint]:
+                     ) -> Fingerprint | None:
     """Compute the fingerprint of a partition from its hashes.pkl alone.
 
     The file is only ever replaced as a whole: what is read from one open

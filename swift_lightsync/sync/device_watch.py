@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.storage_policy import StoragePolicy
 from swift.obj.diskfile import get_data_dir, get_tmp_dir
@@ -31,7 +31,7 @@ class _Known:
         directory
     """
     place: Place
-    writers: Optional[tuple[int, int, int]]
+    writers: tuple[int, int, int] | None
     directories: dict[StoragePolicy, Any]
 
 
@@ -81,7 +81,7 @@ class DeviceWatch:
         """Watch a device no longer."""
         self._known.pop(device, None)
 
-    def changes(self, device: str) -> Optional[set[tuple[int, int]]]:
+    def changes(self, device: str) -> set[tuple[int, int]] | None:
         """Return what changed on a device since this was last called.
 
         :param device: its name

@@ -7,11 +7,7 @@ from typing import Any, TypeVar
 from swift.common.concurrency import GreenPool, Timeout, sleep
 from swift.common.exceptions import DiskFileDeviceUnavailable
 
-from swift_lightsync.sync.core.engine.actions import (
-    Pause,
-    Process,
-    Together,
-)
+from swift_lightsync.sync.core.engine.actions import Pause, Process, Together
 
 _Result = TypeVar('_Result')
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from logging import Logger
-from typing import Annotated, Any, Final, Literal, Optional, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from swift.common.exceptions import LockTimeout
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
@@ -110,7 +110,7 @@ class FailureStore(Failures):
         self.logger = logger
         self._looked = float('-inf')
         #: The inode and the mtime of the file that ``table`` was read from.
-        self._version: Optional[tuple[int, int]] = None
+        self._version: tuple[int, int] | None = None
 
     def _refresh(self) -> None:
         """Read what other processes wrote, if some time has passed."""

@@ -5,7 +5,6 @@ import ctypes
 import struct
 import time
 from contextlib import suppress
-from typing import Optional
 
 from swift_lightsync.sync.changed_file import Fingerprint
 
@@ -37,7 +36,7 @@ class FingerprintMemory:
         self._older: dict[int, bytes] = {}
         self._begin = time.monotonic()
 
-    def get(self, key: int) -> Optional[Fingerprint]:
+    def get(self, key: int) -> Fingerprint | None:
         """Return the fingerprint of a partition, or None."""
         now = time.monotonic()
         if now - self._begin >= self.INTERVAL:

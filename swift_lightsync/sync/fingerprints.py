@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from logging import Logger
-from typing import Any, Optional, TypeVar, Union
+from typing import Any, TypeVar
 
 from swift.common.concurrency import Timeout
 from swift.common.exceptions import DiskFileDeviceUnavailable
@@ -34,7 +34,7 @@ from swift_lightsync.sync.hashed_anew import HashedAnew, suffixes_in
 PORTION = 64
 
 #: A partition's number, or the name of its directory.
-Partition = Union[int, str]
+Partition = int | str
 _Partition = TypeVar('_Partition', int, str, Partition)
 _Item = TypeVar('_Item')
 _Result = TypeVar('_Result')
@@ -111,7 +111,7 @@ class Fingerprints:
 
     def suffix_hashes(self, device: str, partitions: Iterable[_Partition],
                       deadline: float = math.inf
-                      ) -> dict[_Partition, dict[str, Optional[str]]]:
+                      ) -> dict[_Partition, dict[str, str | None]]:
         """Return the suffix hashes of each partition; as :meth:`get_many`.
 
         :returns: the hash of each suffix of each partition; no suffixes for
@@ -119,11 +119,11 @@ class Fingerprints:
         """
         dev_path = self._dev_path(device)
 
-        def hashes(partition: _Partition) -> dict[str, Optional[str]]:
+        def hashes(partition: _Partition) -> dict[str, str | None]:
             if not os.path.isdir(get_part_path(dev_path, self.policy,
                                                partition)):
                 return {}
-            found: dict[str, Optional[str]] = self.df_mgr._get_hashes(
+            found: dict[str, str | None] = self.df_mgr._get_hashes(
                 device, partition, self.policy)[1]
             return found
 
@@ -177,7 +177,7 @@ class Fingerprints:
         """
         return self._get(self._dev_path(device), device, partition)
 
-    def seen(self, device: str, partition: int) -> Optional[Fingerprint]:
+    def seen(self, device: str, partition: int) -> Fingerprint | None:
         """Return the fingerprint that a partition had when last looked at."""
         return self._seen[device].get(partition)
 
@@ -186,7 +186,7 @@ class Fingerprints:
         self._seen.pop(device, None)
 
     def _dev_path(self, device: str) -> str:
-        dev_path: Optional[str] = self.df_mgr.get_dev_path(device)
+        dev_path: str | None = self.df_mgr.get_dev_path(device)
         if not dev_path:
             raise DiskFileDeviceUnavailable()
         return dev_path
@@ -219,7 +219,7 @@ class Fingerprints:
         return hashed + more, known
 
     def _renew(self, dev_path: str, device: str, partition: Partition,
-               known: Optional[Fingerprint]) -> tuple[int, Fingerprint]:
+               known: Fingerprint | None) -> tuple[int, Fingerprint]:
         hashed, hashes = self.df_mgr._get_hashes(device, partition,
                                                  self.policy)
         exchanged = known.exchanged if known else float(time.time())

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from swift.common.concurrency import Timeout, tpool
 from swift.common.storage_policy import POLICIES, StoragePolicy
@@ -83,7 +83,7 @@ class FullExchanges:
         self._turns: dict[tuple[str, int, int], float] = {}
         #: Those that were given to partitions in this pass, like _turns; None
         #: while each partition is noted by itself.
-        self._given: Optional[dict[tuple[str, int, int], float]] = None
+        self._given: dict[tuple[str, int, int], float] | None = None
         #: When the one of them that was compared first was, likewise, and as
         #: far as this pass has found.
         self._compared: dict[tuple[str, int, int], float] = {}
@@ -147,7 +147,7 @@ class FullExchanges:
                 when for (name, _, _), when in self._compared.items()
                 if name == device)], default=now))
 
-    def turn(self, job: Job, exchanged: float, now: float) -> Optional[Turn]:
+    def turn(self, job: Job, exchanged: float, now: float) -> Turn | None:
         """Return the full exchange that a partition wants now.
 
         :param job: the job of the partition

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from logging import Logger
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from swift.common.concurrency import Semaphore, Timeout, tpool
 
@@ -142,7 +142,7 @@ class HandOffs:
                 daemon.sync_method != daemon.rsync
                 and node['region'] != job['region']):
             return False
-        found: Optional[Fingerprint] = tpool.execute(
+        found: Fingerprint | None = tpool.execute(
             daemon.fingerprints(job['policy']).get_many, job['device'],
             [job['partition']])[1].get(job['partition'])
         return found is not None and found.root == root
@@ -162,7 +162,7 @@ class HandOffReplicator(PushingReplicator):
     """
 
     def __init__(self, conf: Mapping[str, Any],
-                 logger: Optional[Logger] = None) -> None:
+                 logger: Logger | None = None) -> None:
         super().__init__(conf, logger=logger)
         self.hand_offs = HandOffs(self)
 

@@ -7,7 +7,7 @@ itself, nothing is taken on trust. PROTOCOL.md, "Hand-offs".
 
 import os
 import time
-from typing import Any, Union
+from typing import Any
 
 from swift.common.storage_policy import StoragePolicy
 from swift.obj.diskfile import get_part_path, read_hashes, valid_suffix
@@ -43,7 +43,7 @@ class HashedAnew:
         self._pruned = time.monotonic()
 
     def ensure(self, dev_path: str, device: str,
-               partition: Union[int, str]) -> int:
+               partition: int | str) -> int:
         """Hash all of a partition, if that was not done lately.
 
         :param dev_path: where the device is mounted

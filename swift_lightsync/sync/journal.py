@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from logging import Logger
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.utils import mkdirs
 
+from swift_lightsync.common.owner import give_to_owner_of
 from swift_lightsync.sync.names import JOURNAL_FILE, WRITERS_FILE
 
 MAGIC = b'LSJ1'
@@ -120,7 +121,7 @@ def _is_journal(path: str) -> bool:
     return len(head) == HEAD and head.startswith(MAGIC)
 
 
-def _end(path: str) -> Optional[Place]:
+def _end(path: str) -> Place | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -139,7 +140,7 @@ def _end(path: str) -> Optional[Place]:
 
 
 def read_on(device_path: str, place: Place
-            ) -> Optional[tuple[Place, set[tuple[int, int]]]]:
+            ) -> tuple[Place, set[tuple[int, int]]] | None:
     """Return what was entered in a device's journal since it was last read.
 
     :param device_path: the device's directory
@@ -190,6 +191,8 @@ class Writers:
         """Make all readers look at everything once more."""
         try:
             with open(self.path, 'ab') as stream:
+                # A server loads its app as root before it becomes Swift's.
+                give_to_owner_of(os.path.dirname(self.path), stream.fileno())
                 if stream.tell() >= MAX_BYTES:
                     stream.truncate(0)
                 # Two in one tick of the clock differ by their sizes.
@@ -202,7 +205,7 @@ class Writers:
                 'Unable to say that changes of partitions may be unknown; '
                 'they are noticed within full_exchange_interval: %s', err)
 
-    def mark(self) -> Optional[tuple[int, int, int]]:
+    def mark(self) -> tuple[int, int, int] | None:
         """Return what changes when some writer touches it."""
         try:
             stat = os.stat(self.path)

@@ -8,7 +8,7 @@ import inspect
 import os
 import struct
 from logging import Logger
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.storage_policy import EC_POLICY, POLICIES
 
@@ -57,7 +57,7 @@ class Journaling:
                            policy, os.path.basename(partition_dir))
 
         def _get_hashes(device: str, partition: Any, of_policy: Any,
-                        recalculate: Optional[list[str]] = None,
+                        recalculate: list[str] | None = None,
                         **options: Any) -> Any:
             hashed, hashes = _stock(manager, '_get_hashes')(
                 device, partition, of_policy, recalculate=recalculate,

@@ -8,16 +8,16 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from swift.common.concurrency import sleep, tpool
 from swift.common.storage_policy import EC_POLICY, POLICIES, StoragePolicy
 from swift.obj.diskfile import get_data_dir
 
 from swift_lightsync.common.address import DeviceTuple
-from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.root_tree import SIZE
+from swift_lightsync.sync.core.shared_set import leaf_of
 from swift_lightsync.sync.core.sync_round import TURNS, phase_of, turn
 from swift_lightsync.sync.fingerprints import in_portions
 from swift_lightsync.sync.keys import Job, device_key
@@ -190,7 +190,7 @@ class KnownPartitions:
 
     def _seen(self, kept: KnownDevice, policy: StoragePolicy,
               jobs: Iterable[Job]
-              ) -> Iterator[tuple[int, str, Optional[RingDevice]]]:
+              ) -> Iterator[tuple[int, str, RingDevice | None]]:
         """Yield what a pass has seen of partitions, for ``Partitions``."""
         for job in jobs:
             for node in job['nodes']:

@@ -2,7 +2,7 @@
 """The devices of this node, as the ring described them when a pass began."""
 
 from collections.abc import Iterable
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.ring.utils import is_local_device
 from swift.common.storage_policy import StoragePolicy
@@ -27,7 +27,7 @@ class LocalDevices:
         #: By policy and name, as far as they were looked up; None for one
         #: that the ring does not name.
         self._found: dict[tuple[StoragePolicy, str],
-                          Optional[RingDevice]] = {}
+                          RingDevice | None] = {}
         self._nodes: dict[tuple[int, int, int], dict[str, Any]] = {}
 
     def shared(self, policy: StoragePolicy,
@@ -53,7 +53,7 @@ class LocalDevices:
         self._found.clear()
 
     def find(self, policy: StoragePolicy, device: str
-             ) -> Optional[RingDevice]:
+             ) -> RingDevice | None:
         """Return a local device as the ring described it when the pass began.
 
         :param policy: the StoragePolicy
@@ -70,12 +70,12 @@ class LocalDevices:
         return self._found[policy, device]
 
     def endpoint(self, policy: StoragePolicy,
-                 device: str) -> Optional[NodeTuple]:
+                 device: str) -> NodeTuple | None:
         """Return the key of this node, or None as :meth:`find`."""
         own = self.find(policy, device)
         return endpoint(own) if own else None
 
-    def clockwise(self, job: Job) -> Optional[list[RingDevice]]:
+    def clockwise(self, job: Job) -> list[RingDevice] | None:
         """Return the other devices of a job's replica ring, nearest first.
 
         :param job: a job

@@ -8,7 +8,7 @@ are ssync's, and written and read by Swift's own functions.
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 from swift.obj.ssync_receiver import decode_missing
 from swift.obj.ssync_sender import encode_missing
@@ -55,7 +55,7 @@ Wanted = dict[int, tuple[int, list[int]]]
 
 
 def line_of(object_hash: str, timestamps: Mapping[str, Any],
-            deleted: bool = False) -> Optional[bytes]:
+            deleted: bool = False) -> bytes | None:
     """Return the line that offers an object.
 
     :param object_hash: 32 hex digits

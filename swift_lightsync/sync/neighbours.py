@@ -8,7 +8,7 @@ What is asked, and what is charged for it, is the engine's
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from swift.common.concurrency import (
     GreenPool,
@@ -100,7 +100,7 @@ class Neighbours(Peers):
         return self.drive(self.looking_for_rejoined(nodes))
 
     def ask_standing(self, pair: Pair,
-                     standing: Standing) -> Optional[SharedTold]:
+                     standing: Standing) -> SharedTold | None:
         """Compare a standing set with a node.
 
         :param pair: any of its pairs
@@ -113,11 +113,11 @@ class Neighbours(Peers):
             standing.tree), whole_node=True))
         if reply.answer is Answer.UNSUPPORTED:
             self.without_verb.add(endpoint(pair.node))
-        found: Optional[SharedTold] = reply.value
+        found: SharedTold | None = reply.value
         return found
 
     def own(self, policy: StoragePolicy,
-            device: str) -> Optional[RingDevice]:
+            device: str) -> RingDevice | None:
         """Return a local device as :meth:`LocalDevices.find`."""
         return self.local.find(policy, device)
 
@@ -136,7 +136,7 @@ class Neighbours(Peers):
                 told.idle)
         return is_idle
 
-    def call(self, sender: Optional[NodeTuple], node: RingDevice,
+    def call(self, sender: NodeTuple | None, node: RingDevice,
              method: Callable[..., Any], *args: Any) -> Any:
         """Call a method of the client, as :meth:`calling` sends a request.
 
@@ -159,7 +159,7 @@ class Neighbours(Peers):
         """Run a process of the engine."""
         return drive(process, self.perform, self.logger)
 
-    def perform(self, action: object) -> Optional[Reply]:
+    def perform(self, action: object) -> Reply | None:
         """Perform an action of the engine.
 
         :param action: the action

@@ -6,7 +6,7 @@ because of the other's. PROTOCOL.md, "Hand-offs".
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Optional, TypeVar
+from typing import Any, TypeVar
 
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import Request
@@ -18,7 +18,7 @@ Owns = Callable[[int, str, int], bool]
 _Value = TypeVar('_Value')
 
 
-def ownership(request: Request, swift_dir: str) -> Optional[Owns]:
+def ownership(request: Request, swift_dir: str) -> Owns | None:
     """Return what tells which partitions belong to devices of this node.
 
     It may read a ring: call it through a thread pool.

@@ -7,7 +7,7 @@ PROTOCOL.md, "Erasure coding".
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.concurrency import GreenPool, sleep, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
@@ -81,7 +81,7 @@ class Place:
         """What tells it from other partitions here."""
         return part_key(self.part)
 
-    def put(self, questions: Questions, known: Optional[Fingerprint]) -> None:
+    def put(self, questions: Questions, known: Fingerprint | None) -> None:
         """Ask about the partition, unless it has fragments for others."""
         if known is None or known.fragment not in (fragments.NONE,
                                                    self.fragment):

@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.storage_policy import StoragePolicy
@@ -111,7 +111,7 @@ class PassRecorder:
 
     def _forget_pass(self) -> None:
         #: Names of the devices of the pass; None while none is recorded.
-        self._devices: Optional[Collection[str]] = None
+        self._devices: Collection[str] | None = None
         #: The records of pairs as the pass found them in the file, by name.
         self._before: dict[str, PairRecord] = {}
         self._comparisons: dict[_PairKey, _Comparison] = {}
@@ -122,7 +122,7 @@ class PassRecorder:
         self._full_exchanges: dict[str, int] = defaultdict(int)
         self._settled: dict[str, int] = defaultdict(int)
 
-    def begin_pass(self, devices: Optional[Collection[str]],
+    def begin_pass(self, devices: Collection[str] | None,
                    partial: bool) -> None:
         """Begin to record a pass, unless it is a partial one.
 

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from logging import Logger
-from typing import Any, Optional, TypeVar
+from typing import Any, TypeVar
 
 from swift.common.concurrency import Timeout, spawn, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
@@ -31,7 +31,7 @@ _Partition = TypeVar('_Partition')
 _Result = TypeVar('_Result')
 
 
-def patience_of(said: Optional[str]) -> float:
+def patience_of(said: str | None) -> float:
     """Return for how many seconds to look at partitions for a peer.
 
     :param said: for how many it waits, as it says; None: it does not say

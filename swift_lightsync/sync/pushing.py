@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from logging import Logger
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn
 
 from swift.common.concurrency import Timeout, tpool
 from swift.common.utils import node_to_string
@@ -48,7 +48,7 @@ class PushingReplicator(replicator.ObjectReplicator):
     """
 
     def __init__(self, conf: Mapping[str, Any],
-                 logger: Optional[Logger] = None) -> None:
+                 logger: Logger | None = None) -> None:
         super().__init__(conf, logger=logger)
         self._check_sync_method()
         self.neighbours = Neighbours(conf, self)
@@ -151,7 +151,7 @@ class PushingReplicator(replicator.ObjectReplicator):
         return status
 
     def ssync(self, node: RingDevice, job: Job, suffixes: Sequence[str],
-              remote_check_objs: Optional[dict[str, Any]] = None
+              remote_check_objs: dict[str, Any] | None = None
               ) -> tuple[bool, dict[str, Any]]:
         """Push suffixes by ssync; otherwise as :meth:`rsync`."""
         if self.cannot_push(node):
@@ -164,7 +164,7 @@ class PushingReplicator(replicator.ObjectReplicator):
         return done
 
     def rsync_argv(self, node: RingDevice, job: Job,
-                   suffixes: Sequence[str]) -> Optional[list[str]]:
+                   suffixes: Sequence[str]) -> list[str] | None:
         """Return the command by which stock Swift would push suffixes.
 
         :param node: the device to push to

@@ -7,7 +7,7 @@ is refused, with the reason.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Optional, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar
 
 from swift_lightsync.common.address import Device, place_name
 from swift_lightsync.common.nodes import MAX_BYTES
@@ -30,7 +30,7 @@ class PairRecord(Record):
     neighbour: Device
     since: Number
     checked: Number
-    agreed: Optional[Number]
+    agreed: Number | None
     partitions: Count
     differed: Count
     differing: Count

@@ -11,10 +11,11 @@ PROTOCOL.md, "Erasure coding".
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from logging import Logger
 from optparse import OptionParser
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.concurrency import Timeout, tpool
 from swift.common.daemon import run_daemon
@@ -52,35 +53,31 @@ class LightSyncReconstructor(ObjectReconstructor):
     """
 
     def __init__(self, conf: Mapping[str, Any],
-                 logger: Optional[Logger] = None) -> None:
+                 logger: Logger | None = None) -> None:
         options = ReconstructorOptions.from_conf(conf)
         super().__init__(conf, logger=logger)
         self.full_exchange_interval = options.full_exchange_interval
         self.client = SyncClient(self.conn_timeout, self.http_timeout)
+        self._prints: Callable[[StoragePolicy], Fingerprints] = cache(
+            lambda policy: Fingerprints(
+                self._df_router[policy], policy, self.logger))
         self.partners = Partners(self.client, self._prints, self.logger)
-        self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
         #: When the last pass that saw all partitions began, seconds; None:
         #: all are to be listed.
-        self._listed: Optional[float] = None
+        self._listed: float | None = None
         #: Of partitions that have something to do, the partners that are
         #: equal.
         self._equal: dict[PartKey, set[Any]] = {}
         #: What the last pass found, by device.
         self._compared: dict[str, dict[str, Any]] = {}
 
-    def _prints(self, policy: StoragePolicy) -> Fingerprints:
-        if policy not in self._fingerprints:
-            self._fingerprints[policy] = Fingerprints(
-                self._df_router[policy], policy, self.logger)
-        return self._fingerprints[policy]
-
     def run_once(self, *args: Any, **kwargs: Any) -> None:
         """Run one pass, which lists all partitions anew."""
         self._listed = None
         super().run_once(*args, **kwargs)
 
-    def collect_parts(self, override_devices: Optional[Sequence[str]] = None,
-                      override_partitions: Optional[Sequence[int]] = None
+    def collect_parts(self, override_devices: Sequence[str] | None = None,
+                      override_partitions: Sequence[int] | None = None
                       ) -> list[Part]:
         """Return the partitions of a pass that have something to do.
 

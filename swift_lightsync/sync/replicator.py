@@ -8,10 +8,11 @@ Hand-offs, rsync and ssync, statistics and options are Swift's.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from logging import Logger
 from optparse import OptionParser
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn
 
 from swift.common.concurrency import Timeout, sleep, spawn, tpool
 from swift.common.daemon import run_daemon
@@ -60,7 +61,7 @@ class LightSyncReplicator(HandOffReplicator):
     """
 
     def __init__(self, conf: Mapping[str, Any],
-                 logger: Optional[Logger] = None) -> None:
+                 logger: Logger | None = None) -> None:
         StockOptions.from_conf(conf)
         super().__init__(conf, logger=logger)
         options = ReplicatorOptions.from_conf(conf)
@@ -72,14 +73,17 @@ class LightSyncReplicator(HandOffReplicator):
         self.queue: SyncQueue[Job] = SyncQueue()
         #: The jobs of the pass whose partitions belong here.
         self._primary: list[Job] = []
-        self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
+        #: Returns the fingerprints of a policy's partitions here.
+        self.fingerprints: Callable[[StoragePolicy], Fingerprints] = cache(
+            lambda policy: Fingerprints(
+                self._df_router[policy], policy, self.logger))
         self.full_exchanges = FullExchanges(self)
         remove_lists(self.recon_cache_path)
         writers = Writers(conf, self.logger)
         Journaling(self._df_router, writers, self.logger)
         self.standing = StandingSets(self, writers)
         #: Rounds that were begun together and have something left to do.
-        self._rounds: dict[JobKey, Optional[PartitionRound]] = {}
+        self._rounds: dict[JobKey, PartitionRound | None] = {}
 
     def run_forever(self, *args: Any, **kwargs: Any) -> None:
         """Run passes, each of which looks at what changed since the last."""
@@ -124,9 +128,9 @@ class LightSyncReplicator(HandOffReplicator):
                 for device in self.get_local_devices()), default=0.0),
             self.hand_offs.left.total(), tally.closed)
 
-    def collect_jobs(self, override_devices: Optional[Sequence[str]] = None,
-                     override_partitions: Optional[Sequence[int]] = None,
-                     override_policies: Optional[Sequence[int]] = None
+    def collect_jobs(self, override_devices: Sequence[str] | None = None,
+                     override_partitions: Sequence[int] | None = None,
+                     override_policies: Sequence[int] | None = None
                      ) -> SyncQueue[Job]:
         """Return the jobs of a pass that have something to do.
 
@@ -174,7 +178,7 @@ class LightSyncReplicator(HandOffReplicator):
         give_memory_back()
         return jobs
 
-    def _first_node(self, job: Job) -> Optional[NodeTuple]:
+    def _first_node(self, job: Job) -> NodeTuple | None:
         """Return the node of a partition's clockwise neighbour."""
         others = self.neighbours.local.clockwise(job)
         return endpoint(others[0]) if others else None
@@ -217,13 +221,6 @@ class LightSyncReplicator(HandOffReplicator):
                                  if job_key(job) in rounds])
         self.logger.info('%d partitions of rejoining devices go first',
                          len(rounds))
-
-    def fingerprints(self, policy: StoragePolicy) -> Fingerprints:
-        """Return the fingerprints of a policy's partitions here."""
-        if policy not in self._fingerprints:
-            self._fingerprints[policy] = Fingerprints(
-                self._df_router[policy], policy, self.logger)
-        return self._fingerprints[policy]
 
     def count_hashed(self, device: str, hashed: int) -> None:
         """Count suffixes that had to be hashed on a device."""

@@ -14,7 +14,7 @@ from swift_lightsync.common.options import (
     option,
     seconds,
 )
-from swift_lightsync.sync.core.partition_set import MAX_PARTITIONS
+from swift_lightsync.sync.core.shared_set import MAX_PARTITIONS
 
 #: Partitions in one sync message.
 DEFAULT_BATCH = 1 << 16

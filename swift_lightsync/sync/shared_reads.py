@@ -11,15 +11,17 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Optional
 
 from swift.common.concurrency import Timeout, spawn, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.storage_policy import POLICIES, StoragePolicy
 
 from swift_lightsync.sync.activity import Activity
-from swift_lightsync.sync.core.comparison import differing_slices
-from swift_lightsync.sync.core.conversation import Condition, DeviceState
+from swift_lightsync.sync.core.conversation import (
+    Condition,
+    DeviceState,
+    differing_slices,
+)
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.ownership import Owns
@@ -56,7 +58,7 @@ class SharedReads:
         #: Devices that did not answer in time, and have not since.
         self._hanging: set[str] = set()
 
-    def kept(self, message: Roots, patience: float) -> Optional[_Answer]:
+    def kept(self, message: Roots, patience: float) -> _Answer | None:
         """Answer a question by the roots that are kept.
 
         :param message: the question
@@ -81,7 +83,7 @@ class SharedReads:
         return None
 
     def answer(self, items: SharedSet, theirs: Sequence[str],
-               patience: float, owns: Optional[Owns] = None) -> _Answer:
+               patience: float, owns: Owns | None = None) -> _Answer:
         """Answer a question by reading partitions; as :meth:`kept`.
 
         :param items: the partitions
@@ -155,7 +157,7 @@ class SharedReads:
                 ) -> tuple[DeviceState, dict[SharedItem, str]]:
         deadline = time.monotonic() + patience
         found: dict[SharedItem, str] = {}
-        wait: Optional[int] = None
+        wait: int | None = None
         unmounted = DeviceState(Condition.UNMOUNTED), found
         if not tpool.execute(self._mounted, device):
             return unmounted

@@ -11,7 +11,7 @@ between passes".
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from swift.common.concurrency import GreenPool, Timeout, tpool
 from swift.common.storage_policy import POLICIES, StoragePolicy
@@ -19,11 +19,7 @@ from swift.common.utils import node_to_string
 
 from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync import journal
-from swift_lightsync.sync.core.conversation import (
-    Condition,
-    SharedTold,
-    Told,
-)
+from swift_lightsync.sync.core.conversation import Condition, SharedTold, Told
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.device_watch import DeviceWatch
 from swift_lightsync.sync.journal import Writers
@@ -74,8 +70,8 @@ class StandingSets:
         #: Partitions that this pass settled, by local device.
         self.settled: Counter[str] = Counter()
 
-    def begin(self, devices: Optional[Collection[str]],
-              partial: bool) -> Optional[set[str]]:
+    def begin(self, devices: Collection[str] | None,
+              partial: bool) -> set[str] | None:
         """Begin a pass.
 
         :param devices: names of the local devices that it goes over; None:
@@ -209,7 +205,7 @@ class StandingSets:
         if device in left:
             left[device].update((policy, each) for each in partitions)
 
-    def _told(self, standing: Standing) -> Optional[SharedTold]:
+    def _told(self, standing: Standing) -> SharedTold | None:
         """Ask a node; return None if it cannot be asked so."""
         neighbours = self.daemon.neighbours
         pairs = list(standing.pairs.values())

@@ -10,16 +10,14 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Optional
 
 from swift.common.storage_policy import StoragePolicy
 
 from swift_lightsync.common.address import DeviceTuple, NodeTuple
 from swift_lightsync.sync.core.compact_set import CompactSet
-from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.replica_ring import RingDevice
 from swift_lightsync.sync.core.root_tree import SIZE, RootTree
-from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
+from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet, leaf_of
 from swift_lightsync.sync.keys import device_key, endpoint
 
 #: A policy, and the name of a local device.
@@ -36,7 +34,7 @@ class Partitions:
     """
 
     def __init__(self, found: Iterable[
-            tuple[int, str, Optional[RingDevice]]]) -> None:
+            tuple[int, str, RingDevice | None]]) -> None:
         self.numbers = array('I')
         #: Raw bytes, one after the other.
         self.roots = bytearray()
@@ -58,7 +56,7 @@ class Partitions:
         self.sets = array('h', [NOWHERE]) * len(self.numbers)
         self.places = array('I', [0]) * len(self.numbers)
 
-    def at(self, partition: int) -> Optional[int]:
+    def at(self, partition: int) -> int | None:
         """Return where a partition is in the arrays, or None."""
         at = bisect_left(self.numbers, partition)
         if at < len(self.numbers) and self.numbers[at] == partition:
@@ -69,7 +67,7 @@ class Partitions:
         """Return the root of the partition at a place of the arrays."""
         return self.roots[at * SIZE:(at + 1) * SIZE].hex()
 
-    def neighbour(self, at: int) -> Optional[RingDevice]:
+    def neighbour(self, at: int) -> RingDevice | None:
         """Return the first neighbour of a partition."""
         index = self.neighbours[at]
         return None if index == NOWHERE else self.nodes[index]

@@ -8,22 +8,16 @@ PROTOCOL.md, "What is kept between passes".
 import contextlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Optional
 
 from swift.common.concurrency import patcher
 from swift.common.exceptions import DiskFileDeviceUnavailable
-from swift.common.storage_policy import (
-    EC_POLICY,
-    POLICIES,
-    StoragePolicy,
-)
+from swift.common.storage_policy import EC_POLICY, POLICIES, StoragePolicy
 
 from swift_lightsync.sync.activity import Activity
 from swift_lightsync.sync.core.compact_set import CompactSet
 from swift_lightsync.sync.core.idleness import IDLE
-from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.root_tree import RootTree
-from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
+from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet, leaf_of
 from swift_lightsync.sync.device_watch import DeviceWatch
 from swift_lightsync.sync.fingerprint_memory import give_memory_back
 from swift_lightsync.sync.fingerprints import Fingerprints
@@ -47,7 +41,7 @@ class Tree:
     def __init__(self, items: CompactSet) -> None:
         self.items = items
         #: None until all roots were read.
-        self.roots: Optional[RootTree] = None
+        self.roots: RootTree | None = None
         #: Places of the partitions that changed since they were read.
         self.changed: set[int] = set()
         #: Whether a question was answered by it.
@@ -95,7 +89,7 @@ class StandingTrees:
             tree.items) == count else ()
 
     def differing(self, digest: bytes,
-                  theirs: Sequence[str]) -> Optional[list[int]]:
+                  theirs: Sequence[str]) -> list[int] | None:
         """Compare the slices of a standing set.
 
         :param digest: of the set
@@ -118,7 +112,7 @@ class StandingTrees:
                 if root != ours]
 
     def differing_items(self, items: SharedSet,
-                        theirs: Sequence[str]) -> Optional[list[int]]:
+                        theirs: Sequence[str]) -> list[int] | None:
         """Compare partitions one by one, all of which are in some tree.
 
         :param items: the partitions
@@ -147,7 +141,7 @@ class StandingTrees:
         give_memory_back()
 
     def _leaf(self, trees: Sequence[Tree],
-              item: SharedItem) -> Optional[bytes]:
+              item: SharedItem) -> bytes | None:
         """Return the leaf of a partition, if one of the trees has it."""
         for tree in trees:
             place = tree.items.place(*item)
@@ -157,7 +151,7 @@ class StandingTrees:
                 return tree.roots.leaf(place)
         return None
 
-    def begin(self, items: SharedSet) -> Optional[Tree]:
+    def begin(self, items: SharedSet) -> Tree | None:
         """Begin to keep a tree, before its roots are read.
 
         :param items: the set

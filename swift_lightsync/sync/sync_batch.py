@@ -8,7 +8,7 @@ What is asked and exchanged in which order is the engine's
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from swift.common.concurrency import Timeout, sleep, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
@@ -50,7 +50,7 @@ class SyncBatch:
         self.jobs = jobs
         self.counted = counted
 
-    def run(self) -> dict[JobKey, Optional[PartitionRound]]:
+    def run(self) -> dict[JobKey, PartitionRound | None]:
         """Check all partitions with their neighbours, and exchange those that
         differ, as far as that can be done together.
 
@@ -155,7 +155,7 @@ class SyncBatch:
         return hashed, done
 
     def _count(self, rounds: Mapping[_Local, Mapping[
-            str, Optional[PartitionRound]]], begin: float) -> None:
+            str, PartitionRound | None]], begin: float) -> None:
         """Count the partitions that are done."""
         total = sum(map(len, rounds.values()))
         share = (time.time() - begin) / max(total, 1)

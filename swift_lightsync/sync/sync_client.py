@@ -3,7 +3,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.concurrency import tpool
 from swift.common.http import HTTP_NO_CONTENT, HTTP_OK
@@ -63,7 +63,7 @@ class SyncClient:
         """Close the connections that are not in use."""
         self.connections.close()
 
-    def ask_shared(self, sender: Optional[NodeTuple], node: RingDevice,
+    def ask_shared(self, sender: NodeTuple | None, node: RingDevice,
                    roots: Mapping[SharedItem, str],
                    hand_offs: bool = False) -> SharedTold:
         """Compare the roots of partitions with those of a node's devices.
@@ -82,7 +82,7 @@ class SyncClient:
         return self._converse(sender, node, converse(roots),
                               len(roots) <= AT_ONCE, hand_offs)
 
-    def ask_standing(self, sender: Optional[NodeTuple], node: RingDevice,
+    def ask_standing(self, sender: NodeTuple | None, node: RingDevice,
                      items: CompactSet, tree: RootTree) -> SharedTold:
         """Compare a standing set; as :meth:`ask_shared`.
 
@@ -91,7 +91,7 @@ class SyncClient:
         """
         return self._converse(sender, node, narrow_down(items, tree))
 
-    def _converse(self, sender: Optional[NodeTuple], node: RingDevice,
+    def _converse(self, sender: NodeTuple | None, node: RingDevice,
                   conversation: Conversation, at_once: bool = True,
                   hand_offs: bool = False) -> SharedTold:
         headers = _headers(hand_offs)
@@ -188,7 +188,7 @@ class SyncClient:
 
 
 def _headers(hand_offs: bool,
-             policy: Optional[StoragePolicy] = None) -> dict[str, object]:
+             policy: StoragePolicy | None = None) -> dict[str, object]:
     headers: dict[str, object] = {}
     if policy is not None:
         headers[POLICY_HEADER] = int(policy)

@@ -8,7 +8,8 @@ PROTOCOL.md, "The sync message".
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from swift.common.base_storage_server import timing_stats
@@ -36,7 +37,7 @@ from swift_lightsync.common.options import read_option
 from swift_lightsync.common.request_body import length_of, read_body
 from swift_lightsync.sync import missing, missing_message
 from swift_lightsync.sync.activity import Activity
-from swift_lightsync.sync.core.partition_set import PartitionSetError
+from swift_lightsync.sync.core.shared_set import PartitionSetError
 from swift_lightsync.sync.device_watch import DeviceWatch
 from swift_lightsync.sync.failure_store import FailureStore
 from swift_lightsync.sync.fingerprints import Fingerprints
@@ -59,11 +60,7 @@ from swift_lightsync.sync.patient_reads import (
 )
 from swift_lightsync.sync.shared_reads import SharedReads
 from swift_lightsync.sync.standing_trees import StandingTrees
-from swift_lightsync.sync.wire import (
-    exchange_message,
-    notice,
-    sync_message,
-)
+from swift_lightsync.sync.wire import exchange_message, notice, sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import Verdict
 
@@ -98,7 +95,9 @@ class LightSyncVerb(ObjectController):
         # A native lock, since pool threads look sets up.
         lock = patcher.original('threading').Lock
         self._known_sets = KnownSets(lock=lock())
-        self._fingerprints: dict[StoragePolicy, Fingerprints] = {}
+        self._prints: Callable[[StoragePolicy], Fingerprints] = cache(
+            lambda policy: Fingerprints(
+                self._diskfile_router[policy], policy, self.logger))
         self._swift_dir = conf.get('swift_dir', '/etc/swift')
         self._failures = FailureStore(conf, self.logger)
         self._activity = Activity(conf, self.logger)
@@ -215,12 +214,6 @@ class LightSyncVerb(ObjectController):
             self.client_timeout))
         tpool.execute(self._failures.report, taken.reporter, taken.failed)
         return HTTPNoContent(request=request)
-
-    def _prints(self, policy: StoragePolicy) -> Fingerprints:
-        if policy not in self._fingerprints:
-            self._fingerprints[policy] = Fingerprints(
-                self._diskfile_router[policy], policy, self.logger)
-        return self._fingerprints[policy]
 
     @contextlib.contextmanager
     def _admitted(self, request: Request,

@@ -22,6 +22,7 @@ from swift.common.storage_policy import POLICIES
 from swift_lightsync.common import command
 from swift_lightsync.common.command import Exit, UsageError
 from swift_lightsync.common.node_arguments import all_policies
+from swift_lightsync.common.owner import become_owner
 from swift_losf.convert.converter import Converter
 from swift_losf.convert.files import Files
 from swift_losf.convert.sides import Volumes
@@ -98,16 +99,11 @@ def _part_power(policy, swift_dir):
             swift_dir, int(policy), err)) from err
 
 
-def _require_user(layout):
-    """Check that what is written will belong to Swift's user."""
+def _become_owner(layout):
+    """Go on as the user to whom all belongs that the daemons use."""
     for path in (layout.objects, layout.root, layout.device_path):
         if os.path.exists(path):
-            owner = os.stat(path).st_uid
-            if owner != os.geteuid():
-                raise UsageError('%s: belongs to user %d: run this as that '
-                                 'user, not as %d' % (
-                                     path, owner, os.geteuid()))
-            return
+            return become_owner(path)
 
 
 def run(args):
@@ -120,7 +116,7 @@ def run(args):
     device_path = os.path.abspath(args.device_path)
     require_device(device_path, not args.no_mount_check)
     layout = Layout(device_path, args.policy, args.index_path)
-    _require_user(layout)
+    _become_owner(layout)
     policy = _policy(args.policy, args.swift_dir)
     in_volumes = policy in kv_policies(POLICIES)
     options = LosfOptions(index_path=args.index_path or '')

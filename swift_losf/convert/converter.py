@@ -13,9 +13,10 @@ is whole, and is not copied again.
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Callable, List, Optional
+from typing import Any
 
 from swift_losf.convert.sides import Damaged, Side, place
 from swift_losf.format.name_code import supersedes
@@ -40,7 +41,7 @@ class Tally:
     bytes: int = 0
     removed: int = 0
     present: int = 0
-    failed: List[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
 
 
 class Converter:
@@ -52,7 +53,7 @@ class Converter:
     """
 
     def __init__(self, source: Side, target: Side,
-                 bandwidth: Optional[float] = None) -> None:
+                 bandwidth: float | None = None) -> None:
         self._source = source
         self._target = target
         self._bandwidth = bandwidth
@@ -60,7 +61,7 @@ class Converter:
         self._lock = threading.Lock()
         self._workers = threading.Semaphore(WORKERS)
         self._paced = 0
-        self._under_way: List[Any] = []
+        self._under_way: list[Any] = []
         self.tally = Tally()
 
     def copy(self) -> Tally:
@@ -77,7 +78,7 @@ class Converter:
         self._run(self._move, self._source.partitions())
         return self.tally
 
-    def _run(self, convert: Callable[..., None], partitions: List[int]
+    def _run(self, convert: Callable[..., None], partitions: list[int]
              ) -> None:
         with ThreadPoolExecutor(WAITING) as pool:
             for partition in partitions:
@@ -106,7 +107,7 @@ class Converter:
                          sorted(wanted), there)
 
     def _move_hash(self, partition: int, object_hash: str,
-                   names: List[str], there: Any) -> None:
+                   names: list[str], there: Any) -> None:
         where = place(self._target.layout, partition, object_hash)
         lacking = [name for name in names if name not in there and not any(
             supersedes(other, name) for other in there)]

@@ -3,9 +3,10 @@
 
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any
 
 from swift.common.utils import remove_directory, renamer
 from swift.obj import diskfile
@@ -26,8 +27,8 @@ class Files(Side):
         return os.path.join(self.layout.partition(where.partition),
                             str(where.suffix), str(where.object_hash))
 
-    def hashes(self, partition: int) -> Dict[str, List[str]]:
-        found: Dict[str, List[str]] = {}
+    def hashes(self, partition: int) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
         root = self.layout.partition(partition)
         for suffix in _listed(root):
             if not diskfile.valid_suffix(suffix):
@@ -47,7 +48,7 @@ class Files(Side):
             yield _source(file.fileno())
 
     def write(self, where: ObjectPath, source: Source
-              ) -> Optional[Callable[[], None]]:
+              ) -> Callable[[], None] | None:
         directory = os.path.join(
             self.layout.device_path, diskfile.get_tmp_dir(
                 self.layout.policy_index))
@@ -79,7 +80,7 @@ class Files(Side):
     def settle(self) -> None:
         self._sync.sync()
 
-    def remove(self, where: ObjectPath, names: List[str]) -> None:
+    def remove(self, where: ObjectPath, names: list[str]) -> None:
         directory = self._directory(where)
         for name in names:
             with suppress(FileNotFoundError):
@@ -88,7 +89,7 @@ class Files(Side):
         remove_directory(os.path.dirname(directory))
 
 
-def _listed(path: str) -> List[str]:
+def _listed(path: str) -> list[str]:
     try:
         return os.listdir(path)
     except (FileNotFoundError, NotADirectoryError):

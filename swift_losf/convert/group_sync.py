@@ -6,7 +6,6 @@ who have asked before it began.
 import ctypes
 import os
 import threading
-from typing import Dict
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -34,7 +33,7 @@ class GroupSync:
         self._changed = threading.Condition()
         self._begun = self._done = 0
         #: number of a sync -> why it failed
-        self._failed: Dict[int, OSError] = {}
+        self._failed: dict[int, OSError] = {}
 
     def close(self) -> None:
         """Close what is open."""

@@ -10,14 +10,15 @@ files in files.py.
 import errno
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any
 
 from swift_losf.diskfile.vfile import VFileReader
-from swift_losf.diskfile.vfile_writer import BYTES_PER_SYNC
+from swift_losf.diskfile.vfile_writer import BYTES_PER_SYNC, call
 from swift_losf.format.layout import ObjectPath
-from swift_losf.upkeep.partitions import invalidate
+from swift_losf.upkeep.partitions import directories, invalidate
 from swift_losf.volumes.ballast import is_given_up
 
 #: bytes that are read and compared at a time
@@ -45,7 +46,7 @@ class Source:
     """
     read: Any
     size: int
-    metadata: Dict[str, Any]
+    metadata: dict[str, Any]
     written: float
 
     def chunks(self) -> Iterator[bytes]:
@@ -73,15 +74,11 @@ class Side:
     def __init__(self, layout: Any) -> None:
         self.layout = layout
 
-    def partitions(self) -> List[int]:
+    def partitions(self) -> list[int]:
         """Return the partitions that may have files."""
-        try:
-            names = os.listdir(self.layout.objects)
-        except FileNotFoundError:
-            return []
-        return sorted(int(name) for name in names if name.isdigit())
+        return sorted(directories(self.layout))
 
-    def hashes(self, partition: int) -> Dict[str, List[str]]:
+    def hashes(self, partition: int) -> dict[str, list[str]]:
         """Return the hashes of a partition, each with its files' names."""
         raise NotImplementedError
 
@@ -102,7 +99,7 @@ class Side:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def write(self, where: ObjectPath, source: Source
-              ) -> Optional[Callable[[], None]]:
+              ) -> Callable[[], None] | None:
         """Write a file, and compare it with what it is copied from.
 
         Its content is durable before it has its name, which settle makes
@@ -117,7 +114,7 @@ class Side:
     def settle(self) -> None:
         """Make durable that what was written has its name."""
 
-    def remove(self, where: ObjectPath, names: List[str]) -> None:
+    def remove(self, where: ObjectPath, names: list[str]) -> None:
         """Remove files of a hash, if they are there."""
         raise NotImplementedError
 
@@ -143,10 +140,10 @@ class Volumes(Side):
         super().__init__(store.layout)
         self._store = store
 
-    def partitions(self) -> List[int]:
+    def partitions(self) -> list[int]:
         return self._store.index.list_partitions()
 
-    def hashes(self, partition: int) -> Dict[str, List[str]]:
+    def hashes(self, partition: int) -> dict[str, list[str]]:
         return {object_hash: names
                 for suffix in self._store.list_partition(partition)
                 for object_hash, names in self._store.list_suffix(
@@ -179,10 +176,10 @@ class Volumes(Side):
                          reader.written / 1e9)
 
     def write(self, where: ObjectPath, source: Source
-              ) -> Optional[Callable[[], None]]:
+              ) -> Callable[[], None] | None:
         # In a thread of its own, which may block.
         writer = self._store.writer(
-            os.path.splitext(str(where.name))[1], BYTES_PER_SYNC, _call)
+            os.path.splitext(str(where.name))[1], BYTES_PER_SYNC, call)
         try:
             for chunk in source.chunks():
                 writer.write(chunk)
@@ -200,7 +197,7 @@ class Volumes(Side):
         self._store.register(where, where.name, pending)
         return None
 
-    def remove(self, where: ObjectPath, names: List[str]) -> None:
+    def remove(self, where: ObjectPath, names: list[str]) -> None:
         end = time.monotonic() + PATIENCE
         while names:  # none would be all
             self._store.remove(where.partition, where.object_hash, names)
@@ -212,10 +209,6 @@ class Volumes(Side):
                               'their volume is compacted' % (
                                   ', '.join(names), where.object_hash))
             time.sleep(PAUSE if names else 0)
-
-
-def _call(function: Any, *args: Any) -> Any:
-    return function(*args)
 
 
 def _hash(where: ObjectPath) -> bytes:

@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, fields
-from typing import Optional
 
 import plyvel
 
@@ -30,10 +29,9 @@ from swift_losf.index.index_lock import ServerError, locked
 from swift_losf.index.index_service import FATAL, IndexService
 from swift_losf.index.publisher import Publisher, identity
 from swift_losf.options import CompactOptions, LosfOptions
-from swift_losf.upkeep.compaction_plan import Limits
+from swift_losf.upkeep.compaction_plan import Limits, Rates
 from swift_losf.upkeep.compactor import Compaction, Compactor
 from swift_losf.upkeep.lost_index import is_lost, set_damaged_aside
-from swift_losf.upkeep.pace import Rates
 from swift_losf.upkeep.partitions import tidy
 from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.standby import drop_index, is_writable_again
@@ -72,7 +70,7 @@ class Options:
     max_volume_size: int = LosfOptions.max_volume_size
     mount_check: bool = False
     compact: CompactOptions = CompactOptions()
-    part_power: Optional[int] = None
+    part_power: int | None = None
     index_metadata: int = 0
 
     def compaction(self, disk):

@@ -7,10 +7,12 @@ import socket
 
 from swift_losf.index.grpc_server import UnaryServer
 from swift_losf.index.index_lock import ServerError
-from swift_losf.memory_directory import make_memory_directory, standby_socket
+from swift_losf.memory_directory import (
+    check_path,
+    make_memory_directory,
+    standby_socket,
+)
 
-#: of Linux, for the path of a socket
-MAX_SOCKET_PATH = 107
 #: seconds that calls may take that are under way when the server ends
 GRACE = 5.0
 
@@ -34,9 +36,10 @@ def _bind(sock, layout):
 def _listen(layout):
     """Return a socket that listens, and its path."""
     path = layout.socket
-    if len(os.fsencode(path)) > MAX_SOCKET_PATH:
-        raise ServerError('%s: a socket path must have at most %d bytes'
-                          % (path, MAX_SOCKET_PATH))
+    try:
+        check_path(path)
+    except ValueError as err:
+        raise ServerError(str(err)) from err
     sock = socket.socket(socket.AF_UNIX)
     mask = os.umask(0o177)
     try:

@@ -28,7 +28,6 @@ import signal
 import sys
 import time
 from functools import partial
-from typing import Dict
 
 from swift.common.concurrency import GreenPile, sleep, spawn
 from swift.common.daemon import Daemon, run_daemon
@@ -44,13 +43,17 @@ from swift.common.utils import (
     whataremyips,
 )
 
-from swift_losf.daemon.managed import ManagedServer
-from swift_losf.daemon.supervisor import ServerKey, Supervised, command
+from swift_losf.daemon.supervisor import (
+    ManagedServer,
+    ServerKey,
+    Supervised,
+    command,
+)
 from swift_losf.daemon.watched import RECON_KEY
 from swift_losf.diskfile.kvmanager import KVManager
 from swift_losf.format.layout import Layout
-from swift_losf.index.channel import check_path
 from swift_losf.index.index_client import IndexClient
+from swift_losf.memory_directory import check_path
 from swift_losf.mounts import Devices
 from swift_losf.options import CompactOptions, LosfOptions, ManagerOptions
 
@@ -101,7 +104,7 @@ class IndexServerManager(Daemon):
         self._keys = set()
         self._servers = {}
         #: what statsd was told, by ServerKey
-        self._counted: Dict[ServerKey, Dict[str, int]] = {}
+        self._counted: dict[ServerKey, dict[str, int]] = {}
         self._stopping = False
 
     def run_once(self, *args, **kwargs):

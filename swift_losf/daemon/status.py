@@ -17,7 +17,6 @@ import socket
 import struct
 import sys
 from dataclasses import dataclass
-from typing import Optional
 
 from swift.common.concurrency import GreenPile
 from swift.common.exceptions import SwiftException
@@ -25,9 +24,11 @@ from swift.common.utils import readconf
 
 from swift_lightsync.common import command
 from swift_lightsync.common.command import argument
+from swift_lightsync.common.health import Severity
 from swift_lightsync.common.options import number
-from swift_losf.daemon.managed import free_percent
 from swift_losf.daemon.manager import SECTION, IndexServerManager
+from swift_losf.daemon.supervisor import free_percent
+from swift_losf.daemon.watched import HARDLY_FREE, LITTLE_FREE
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.format.values import Statistics
@@ -37,13 +38,6 @@ from swift_losf.volumes.ballast import is_given_up
 CONF = '/etc/swift/object-server.conf'
 #: of an IndexUnavailable, if the server will be back by itself
 _RECOVERING = 503
-
-
-class Severity(enum.IntEnum):
-    """How bad a state is; the values are exit statuses."""
-    OK = 0
-    WARNING = 1
-    CRITICAL = 2
 
 
 class State(enum.Enum):
@@ -62,8 +56,8 @@ class Limits:
     :param critical_free: the same, critical
     :param quarantined: files; a warning if more are in quarantine
     """
-    warning_free: float = 10
-    critical_free: float = 5
+    warning_free: float = LITTLE_FREE
+    critical_free: float = HARDLY_FREE
     quarantined: int = 0
 
 
@@ -85,10 +79,10 @@ class Seen:
     policy: int
     state: State
     detail: str = ''
-    statistics: Optional[Statistics] = None
-    free: Optional[float] = None
+    statistics: Statistics | None = None
+    free: float | None = None
     full: bool = False
-    pid: Optional[int] = None
+    pid: int | None = None
 
     def problems(self, limits):
         """Return what is wrong: a list of (Severity, text)."""

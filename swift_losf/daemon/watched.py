@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH, RECON_OBJECT_FILE
 
@@ -49,7 +49,7 @@ class IndexServer(Record):
     files: Count = 0
     bytes: Count = 0
     allocated_bytes: Count = 0
-    free_percent: Optional[Annotated[float, Between(0, 100)]] = None
+    free_percent: Annotated[float, Between(0, 100)] | None = None
     is_full: bool = False
 
     def problems(self) -> list[tuple[Severity, str]]:

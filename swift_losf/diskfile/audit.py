@@ -17,6 +17,7 @@ from swift.obj.diskfile import (
     update_auditor_status,
 )
 
+from swift_lightsync.common.files import opened
 from swift_losf.diskfile.audit_order import (
     MOST,
     Nearest,
@@ -48,13 +49,10 @@ def _read_ahead(path, ranges):
     # be read, the auditor will run into.
     with suppress(OSError):
         buffer = memoryview(bytearray(PIECE))
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
+        with opened(path, os.O_RDONLY | os.O_CLOEXEC) as fd:
             for offset, length in ranges:
                 for at in range(0, length, PIECE):
                     os.preadv(fd, [buffer[:length - at]], offset + at)
-        finally:
-            os.close(fd)
 
 
 class Walk:

@@ -11,7 +11,6 @@ waits.
 import re
 import struct
 from dataclasses import dataclass
-from typing import List, Tuple
 
 from swift_losf.format.header import SMALL
 from swift_losf.format.layout import volume_name, volume_number
@@ -155,7 +154,7 @@ def _wanted(location, all_data):
 
 def _joined(ranges):
     """Return (offset, length)s that cover (offset, end)s, given in order."""
-    joined: List[List[int]] = []
+    joined: list[list[int]] = []
     for offset, end in ranges:
         if joined and offset - joined[-1][1] <= GAP:
             joined[-1][1] = max(joined[-1][1], end)
@@ -171,8 +170,8 @@ def stretches(hashes, all_data):
     :param all_data: whether data is read too that is not read to open it
     :returns: an iterator of Stretches
     """
-    chosen: List[HashFiles] = []
-    ranges: List[Tuple[int, int]] = []
+    chosen: list[HashFiles] = []
+    ranges: list[tuple[int, int]] = []
     size = 0
     for each in hashes:
         location = each.location

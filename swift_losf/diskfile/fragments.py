@@ -7,8 +7,9 @@ of the others; what they ask of a file system is answered as for whole objects
 durable: FORMAT.md, "Fragments".
 """
 
+from collections.abc import Callable
 from os.path import basename
-from typing import Any, Callable, Dict, Optional
+from typing import Any
 
 from swift.obj import diskfile
 
@@ -33,7 +34,7 @@ class _Committing(OneObject):
     """
 
     def __init__(self, find: Any, path: str,
-                 commit: Callable[[str], Optional[Dict[str, Location]]]
+                 commit: Callable[[str], dict[str, Location] | None]
                  ) -> None:
         super().__init__(find, path)
         self._commit = commit

@@ -6,18 +6,10 @@ that has one in the place of its own (:meth:`KVManager.with_files`) is made for
 one operation, and only what Swift does in that operation sees it.
 """
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from os.path import basename, dirname
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Tuple,
-)
+from typing import Any, NamedTuple
 
 from swift_losf.diskfile.object_files import ObjectFiles
 from swift_losf.diskfile.store import Store
@@ -26,7 +18,7 @@ from swift_losf.format.layout import ObjectPath
 from swift_losf.format.metadata import decode_metadata
 from swift_losf.format.values import WITHHELD, Location
 
-_Find = Callable[[str], Tuple[Store, ObjectPath]]
+_Find = Callable[[str], tuple[Store, ObjectPath]]
 
 
 class ListedSuffix(ObjectFiles):
@@ -41,7 +33,7 @@ class ListedSuffix(ObjectFiles):
     """
 
     def __init__(self, find: _Find, path: str,
-                 files: Dict[str, List[str]]) -> None:
+                 files: dict[str, list[str]]) -> None:
         super().__init__(find)
         self._path = path
         self._listed = dict(files)
@@ -49,12 +41,12 @@ class ListedSuffix(ObjectFiles):
         self._lasts = bool(files)
 
     def _hashes(self, store: Store, where: ObjectPath, path: str
-                ) -> List[str]:
+                ) -> list[str]:
         if path == self._path:
             return list(self._listed)
         return super()._hashes(store, where, path)
 
-    def list_dir(self, path: str) -> List[str]:
+    def list_dir(self, path: str) -> list[str]:
         """Return the names in a directory, as os.listdir does."""
         if dirname(path) == self._path and basename(path) in self._listed:
             return self._listed.pop(basename(path))
@@ -79,14 +71,14 @@ class OneObject(ObjectFiles):
     """
 
     def __init__(self, find: _Find, path: str,
-                 files: Optional[Mapping[str, Location]] = None) -> None:
+                 files: Mapping[str, Location] | None = None) -> None:
         super().__init__(find)
         self._path = path
         self._given = files
-        self._located: Mapping[str, Optional[Location]] = files or {}
+        self._located: Mapping[str, Location | None] = files or {}
 
     def _files(self, store: Store, where: ObjectPath, path: str
-               ) -> Dict[str, Location]:
+               ) -> dict[str, Location]:
         if path != self._path:
             return super()._files(store, where, path)
         if self._given is not None:
@@ -96,7 +88,7 @@ class OneObject(ObjectFiles):
         self._located = files
         return files
 
-    def _known(self, path: str) -> Optional[Location]:
+    def _known(self, path: str) -> Location | None:
         if dirname(path) == self._path:
             return self._located.get(basename(path))
         return None
@@ -109,7 +101,7 @@ class MetadataOfFile(NamedTuple):
     :param metadata: a dict
     """
     size: int
-    metadata: Dict[str, Any]
+    metadata: dict[str, Any]
 
     def close(self) -> None:
         """Do nothing: no file is open."""
@@ -125,12 +117,12 @@ class KnownMetadata(OneObject):
         """Return what has the size and the metadata of a data file."""
         return self._told(path) or super().open_data_file(path)
 
-    def read_file_metadata(self, source: Any) -> Dict[str, Any]:
+    def read_file_metadata(self, source: Any) -> dict[str, Any]:
         """Return the metadata of a file."""
         told = self._told(source) if isinstance(source, str) else None
         return told.metadata if told else super().read_file_metadata(source)
 
-    def _told(self, path: str) -> Optional[MetadataOfFile]:
+    def _told(self, path: str) -> MetadataOfFile | None:
         location = self._known(path)
         if location and location.metadata == WITHHELD:
             location = self.locate(path)

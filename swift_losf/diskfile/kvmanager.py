@@ -11,7 +11,7 @@ import random
 import shutil
 import time
 from os.path import basename, dirname, isdir, join
-from typing import Any, Optional, Tuple
+from typing import Any
 
 from swift.common import exceptions
 from swift.common.concurrency import sleep, tpool
@@ -52,7 +52,7 @@ class KVManager(diskfile.BaseDiskFileManager):
     """
 
     #: methods of Swift's manager that the patches of this distribution add
-    hooks: Tuple[str, ...] = ('list_dir', 'list_suffixes')
+    hooks: tuple[str, ...] = ('list_dir', 'list_suffixes')
 
     #: tells the replicators that nothing can be pushed by rsync
     supports_rsync = False
@@ -73,7 +73,7 @@ class KVManager(diskfile.BaseDiskFileManager):
         self.complaints = complaints_of(logger)
         self.files = ObjectFiles(lambda path: self.find(path))
         #: of the partition that _get_hashes hashes: its path, a Lookahead
-        self._ahead: Tuple[Optional[str], Any] = (None, None)
+        self._ahead: tuple[str | None, Any] = (None, None)
         self._stores = {}
 
     def store(self, device_path, policy_index):

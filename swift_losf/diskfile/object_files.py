@@ -13,25 +13,23 @@ answer, they are given a manager whose files remember it: known_files.py.
 import errno
 import os
 import time
+from collections.abc import Callable
 from os.path import basename
-from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
+from typing import Any, TypeVar
 
 from swift.common.exceptions import (
     DiskFileBadMetadataChecksum,
     DiskFileError,
     DiskFileStateChanged,
 )
-from swift.common.utils import EUCLEAN
 
 from swift_losf.diskfile.store import Store
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.format.layout import ObjectPath
 from swift_losf.format.values import Location
+from swift_losf.volumes.volume import UNREADABLE
 
 _T = TypeVar('_T')
-
-#: what a disk answers if a file is to be put into quarantine
-UNREADABLE = errno.EIO, errno.ENODATA, EUCLEAN
 
 
 def _no_such(path: str) -> FileNotFoundError:
@@ -39,7 +37,7 @@ def _no_such(path: str) -> FileNotFoundError:
 
 
 def _unreadable(path: str, reason: object) -> OSError:
-    return OSError(EUCLEAN, str(reason), path)
+    return OSError(errno.EUCLEAN, str(reason), path)
 
 
 class ObjectFiles:
@@ -51,10 +49,10 @@ class ObjectFiles:
     """
 
     def __init__(self,
-                 find: Callable[[str], Tuple[Store, ObjectPath]]) -> None:
+                 find: Callable[[str], tuple[Store, ObjectPath]]) -> None:
         self.find = find
 
-    def list_dir(self, path: str) -> List[str]:
+    def list_dir(self, path: str) -> list[str]:
         """Return the names in a directory, as os.listdir does."""
         try:
             store, where = self.find(path)
@@ -73,16 +71,16 @@ class ObjectFiles:
         return names
 
     def _hashes(self, store: Store, where: ObjectPath, path: str
-                ) -> List[str]:
+                ) -> list[str]:
         return [each for each, _ in store.list_suffix(
             where.partition, where.suffix)]
 
     def _files(self, store: Store, where: ObjectPath, path: str
-               ) -> Dict[str, Location]:
+               ) -> dict[str, Location]:
         """Return where the files of a hash are."""
         return dict(store.list_hash(where.partition, where.object_hash))
 
-    def locate(self, path: str) -> Optional[Location]:
+    def locate(self, path: str) -> Location | None:
         """Ask the index where a file is now.
 
         :param path: of the file
@@ -131,7 +129,7 @@ class ObjectFiles:
         except FileNotFoundError:
             return False
         except OSError as err:
-            if err.errno == EUCLEAN:
+            if err.errno == errno.EUCLEAN:
                 return True
             raise
         return time.time() - written / 1e9 > age
@@ -146,7 +144,7 @@ class ObjectFiles:
         store, where = self.find(path)
         return self._at_location(store, where, path, store.open)
 
-    def read_file_metadata(self, source: Any) -> Dict[str, Any]:
+    def read_file_metadata(self, source: Any) -> dict[str, Any]:
         """Return the metadata of a file.
 
         :param source: its path, or a VFileReader that is open
@@ -162,7 +160,7 @@ class ObjectFiles:
         except OSError as err:
             raise DiskFileBadMetadataChecksum(str(err)) from err
 
-    def _read(self, path: str) -> Tuple[Dict[str, Any], int]:
+    def _read(self, path: str) -> tuple[dict[str, Any], int]:
         store, where = self.find(path)
         return self._at_location(store, where, path, store.read_metadata)
 
@@ -174,7 +172,7 @@ class ObjectFiles:
         where it is now.
         """
         location = self._known(path) or self._locate(store, where)
-        tried: Optional[Location] = None
+        tried: Location | None = None
         while location and location != tried:
             try:
                 return method(where, location)
@@ -190,10 +188,10 @@ class ObjectFiles:
             raise _unreadable(path, 'the index has it, but not its volume')
         raise _no_such(path)
 
-    def _known(self, path: str) -> Optional[Location]:
+    def _known(self, path: str) -> Location | None:
         """Return where a file was a while ago, or None."""
 
     @staticmethod
-    def _locate(store: Store, where: ObjectPath) -> Optional[Location]:
+    def _locate(store: Store, where: ObjectPath) -> Location | None:
         return dict(store.ask_for_hash(
             where.partition, where.object_hash)).get(where.name)

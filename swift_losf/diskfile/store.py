@@ -7,8 +7,6 @@ Hashes are hex digits here, and suffixes their last three, as in Swift's paths.
 import errno
 import os
 from contextlib import suppress
-from functools import partial
-from typing import Dict, List
 
 from swift.common.concurrency import tpool
 
@@ -20,10 +18,6 @@ from swift_losf.format.keys import MAX_SUFFIX, suffix_of
 from swift_losf.index.index_client import IndexClient
 from swift_losf.volumes.appender import Appender
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
-
-
-def _suffix(number):
-    return '%03x' % number
 
 
 class Store:
@@ -43,15 +37,12 @@ class Store:
             options.index_retry_interval, complaints_of(logger).of)
         self._appenders = {
             kind: Appender(layout, kind, options,
-                           partial(self._new_volume, kind))
+                           lambda kind=kind: self.index.new_volume(kind))
             for kind in VolumeType}
-
-    def _new_volume(self, kind):
-        return self.index.new_volume(kind)
 
     def list_partition(self, partition):
         """Return a list of the suffixes of a partition that have files."""
-        return [_suffix(each) for each in
+        return ['%03x' % each for each in
                 self.index.list_partition(partition)]
 
     def list_suffix(self, partition, suffix):
@@ -69,7 +60,7 @@ class Store:
         first = int(suffix, 16)
         hashes, more = self.index.list_onward(partition, first, limit)
         end = suffix_of(hashes[-1][0]) if more else MAX_SUFFIX + 1
-        suffixes: Dict[str, Dict[str, List[str]]] = {}
+        suffixes: dict[str, dict[str, list[str]]] = {}
         for object_hash, names in hashes:
             number = suffix_of(object_hash)
             if number < end:

@@ -216,16 +216,13 @@ class VFileReader:
         self.fileno()
         return self._position
 
-    def seek(self, offset, whence=os.SEEK_SET):
-        """Choose what is read next, as io.IOBase.seek does."""
+    def seek(self, offset):
+        """Choose what is read next, by its offset in the data."""
         self.fileno()
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position,
-                os.SEEK_END: self.size}[whence]
-        if base + offset < 0:
-            raise ValueError('seek to %d: must not be negative'
-                             % (base + offset))
-        self._position = base + offset
-        return self._position
+        if offset < 0:
+            raise ValueError('seek to %d: must not be negative' % offset)
+        self._position = offset
+        return offset
 
     def read(self, size=-1):
         """Read the next bytes of the data.

@@ -7,13 +7,14 @@ from typing import Any
 
 from swift_losf.format.header import HEADER_LENGTH, SMALL
 from swift_losf.format.record import BlockSums, NewRecord
-from swift_losf.volumes.held_volume import Pending
+from swift_losf.volumes.volume_pool import Pending
 
 #: what is written of a long file before it is synced
 BYTES_PER_SYNC = 512 * 2 ** 20
 
 
-def _call(function, *args):
+def call(function, *args):
+    """Call a function here, where it may block."""
     return function(*args)
 
 
@@ -26,7 +27,7 @@ class VFileWriter:
         block: Swift's tpool.execute
     """
 
-    def __init__(self, appender, bytes_per_sync=BYTES_PER_SYNC, run=_call):
+    def __init__(self, appender, bytes_per_sync=BYTES_PER_SYNC, run=call):
         self._appender = appender
         self._bytes_per_sync = bytes_per_sync
         self._run = run

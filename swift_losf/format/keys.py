@@ -7,7 +7,6 @@ does not decode raises FormatError.
 """
 
 import struct
-from typing import Tuple
 
 from swift_losf.format.header import HASH_LENGTH, FormatError
 from swift_losf.format.name_code import decode_name, encode_name
@@ -35,7 +34,7 @@ _OTHER_BITS = 8 * HASH_LENGTH - _SUFFIX_BITS
 
 
 #: the first key of a range, and the first one behind it
-KeyRange = Tuple[bytes, bytes]
+KeyRange = tuple[bytes, bytes]
 
 
 def suffix_of(hash_: bytes) -> int:
@@ -118,7 +117,7 @@ def quarantine_key(partition: int, hash_: bytes, name: str,
             encode_name(name) + _SPOT.pack(*location.spot))
 
 
-def split_file_key(key: bytes) -> Tuple[int, bytes, str]:
+def split_file_key(key: bytes) -> tuple[int, bytes, str]:
     """Read the key of a file, or of one in quarantine.
 
     :returns: (partition, hash, name)
@@ -137,7 +136,7 @@ def turned(place: bytes) -> bytes:
     return place[PLACE - HASH_LENGTH:]
 
 
-def split_code(key: bytes) -> Tuple[bytes, bytes]:
+def split_code(key: bytes) -> tuple[bytes, bytes]:
     """Return place_of() of a file's key, and the code of its name."""
     return key[1:_FILE_PREFIX], key[_FILE_PREFIX:]
 
@@ -151,7 +150,7 @@ def partition_of(hash_: bytes, part_power: int) -> int:
     return int.from_bytes(hash_[:4], 'big') >> 32 - part_power
 
 
-def split_place(key: bytes) -> Tuple[int, int]:
+def split_place(key: bytes) -> tuple[int, int]:
     """Read only partition and suffix of the key of a file.
 
     :returns: (partition, suffix)
@@ -177,7 +176,7 @@ def dead_key(volume: int, offset: int) -> bytes:
     return DEAD + _SPOT.pack(volume, offset)
 
 
-def split_dead_key(key: bytes) -> Tuple[int, int]:
+def split_dead_key(key: bytes) -> tuple[int, int]:
     """Read the key of space that is to be given back.
 
     :returns: (volume, offset)

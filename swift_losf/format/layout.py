@@ -2,9 +2,9 @@
 """The paths that LOSF uses on disk. FORMAT.md, "The format of LOSF"."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from os.path import basename, join
-from typing import Iterable, List, Optional, Tuple
 
 from swift_lightsync.common.cached import cached_property
 
@@ -24,13 +24,13 @@ def volume_name(number: int) -> str:
     return 'v%010d' % number
 
 
-def volume_number(name: str) -> Optional[int]:
+def volume_number(name: str) -> int | None:
     """Return the number of the volume that a file name is of, or None."""
     match = _VOLUME_NAME.match(name)
     return int(match.group(1)) if match else None
 
 
-def policies_in(names: Iterable[str]) -> List[int]:
+def policies_in(names: Iterable[str]) -> list[int]:
     """Return the policies that have volumes on a device.
 
     :param names: of what is in the directory of the device
@@ -51,7 +51,7 @@ class Layout:
     """
     device_path: str
     policy_index: int
-    index_path: Optional[str] = None
+    index_path: str | None = None
 
     def _named(self, base: str) -> str:
         return '%s-%d' % (base, self.policy_index) if self.policy_index \
@@ -87,7 +87,7 @@ class Layout:
         return join(self.root, 'index.lock')
 
     @property
-    def ballasts(self) -> Tuple[str, ...]:
+    def ballasts(self) -> tuple[str, ...]:
         """A directory on each filesystem that index and volumes are on."""
         own = join(self.root, 'ballast')
         return (own, self.index + '.ballast') if self.index_path else (own,)
@@ -122,9 +122,9 @@ class ObjectPath:
     device_path: str
     policy_index: int
     partition: int
-    suffix: Optional[str] = None
-    object_hash: Optional[str] = None
-    name: Optional[str] = None
+    suffix: str | None = None
+    object_hash: str | None = None
+    name: str | None = None
 
     @classmethod
     def parse(cls, path: str) -> 'ObjectPath':

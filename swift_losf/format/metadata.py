@@ -2,7 +2,8 @@
 """The metadata of a file as JSON: what Swift keeps in extended attributes."""
 
 import json
-from typing import Any, Dict, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from swift_losf.format.header import (
     MAX_METADATA,
@@ -45,13 +46,13 @@ def encode_metadata(metadata: Mapping[Any, Any]) -> bytes:
     return data
 
 
-def decode_metadata(data: bytes) -> Dict[str, Any]:
+def decode_metadata(data: bytes) -> dict[str, Any]:
     """Return the metadata that encode_metadata has coded.
 
     :raises FormatError: if the bytes are no JSON object
     """
     try:
-        metadata: Dict[str, Any] = json.loads(data.decode('ascii'))
+        metadata: dict[str, Any] = json.loads(data.decode('ascii'))
     except ValueError as err:
         raise FormatError('the metadata is no JSON: %s' % err)
     expect('the metadata', metadata, 'a JSON object',

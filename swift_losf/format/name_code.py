@@ -4,7 +4,6 @@
 
 import re
 from os.path import splitext
-from typing import Optional
 
 from swift_losf.format.header import MAX_NAME, FormatError
 
@@ -42,9 +41,9 @@ def encode_name(name: str) -> bytes:
     return b'\0' + name.encode('ascii')
 
 
-def _pack_name(seconds: str, units: str, offset: Optional[str],
-               difference: Optional[str], fragment: Optional[str],
-               durable: Optional[str], ext: str) -> Optional[bytes]:
+def _pack_name(seconds: str, units: str, offset: str | None,
+               difference: str | None, fragment: str | None,
+               durable: str | None, ext: str) -> bytes | None:
     bits = _EXTENSIONS.index(ext) + 1
     fields = [int(seconds + units).to_bytes(_TIME, 'big')]
     if offset:

@@ -10,8 +10,8 @@ partition is a view, and no key is ever written anew for it.
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
 
 from swift_losf.format import keys
 from swift_losf.format.keys import partition_of
@@ -44,7 +44,7 @@ class Slice:
                 + (suffix << _HEAD_BITS | self.head
                    << _HEAD_BITS - self.bits).to_bytes(_BYTES, 'big'))
 
-    def read(self, key: bytes) -> Tuple[int, int]:
+    def read(self, key: bytes) -> tuple[int, int]:
         """Return the suffix of a key of the group, and its head."""
         number = int.from_bytes(key[_START:_START + _BYTES], 'big')
         return (number >> _HEAD_BITS,
@@ -59,8 +59,8 @@ class PartitionView:
         a file names its group, and that is its partition
     :param power: the part power that partitions follow from
     """
-    keyed: Optional[int] = None
-    power: Optional[int] = None
+    keyed: int | None = None
+    power: int | None = None
 
     def group(self, partition: int, hash_: bytes) -> int:
         """Return the group of a hash.
@@ -79,7 +79,7 @@ class PartitionView:
         return group if self.power is None \
             else partition_of(hash_, self.power)
 
-    def split_place(self, place: bytes) -> Tuple[int, int]:
+    def split_place(self, place: bytes) -> tuple[int, int]:
         """Read partition and suffix of what begins as keys.place_of gave.
 
         :returns: (partition, suffix)
@@ -94,7 +94,7 @@ class PartitionView:
         """By how much the part power is above that of the groups."""
         return (self.power or 0) - (self.keyed or 0)
 
-    def slices(self, partition: int) -> List[Slice]:
+    def slices(self, partition: int) -> list[Slice]:
         """Return what a partition is made of; none, if there can be none."""
         if self.power is not None and partition >> self.power:
             return []

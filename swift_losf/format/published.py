@@ -7,7 +7,7 @@ read while it is written does not verify. Nothing here reads or writes.
 """
 
 import struct
-from typing import Dict, Iterable, List, Optional, Tuple
+from collections.abc import Iterable
 
 from google_crc32c import value as crc32c
 
@@ -32,7 +32,7 @@ _MOST_HASHES = 255
 _BARE = 32
 
 #: codes of names to the values of their entries
-Files = Dict[bytes, bytes]
+Files = dict[bytes, bytes]
 
 
 def bucket_of(prefix: bytes, buckets: int) -> int:
@@ -65,7 +65,7 @@ def _without_metadata(files: Files) -> Files:
     return {name: withhold_metadata(value) for name, value in files.items()}
 
 
-def _coded(files: Files) -> Optional[bytes]:
+def _coded(files: Files) -> bytes | None:
     """Return the code of some files, or None if it is too long."""
     if max(map(len, files)) > _MOST_NAME:
         return None
@@ -92,7 +92,7 @@ class Bucket:
         self._partial = bool(partial)
         #: of the hashes, the one changed last is the last
         self._prefixes = self._files = b''
-        self._lengths: List[int] = []
+        self._lengths: list[int] = []
         if not end and not crc:
             return  # nothing was ever written to it
         lengths, start = _START + PREFIX * count, _START + 18 * count
@@ -113,11 +113,11 @@ class Bucket:
             at = self._prefixes.find(prefix, at + 1)
         return at // PREFIX
 
-    def _range(self, which: int) -> Tuple[int, int]:
+    def _range(self, which: int) -> tuple[int, int]:
         start = sum(self._lengths[:which])
         return start, start + self._lengths[which]
 
-    def files(self, prefix: bytes) -> Optional[Files]:
+    def files(self, prefix: bytes) -> Files | None:
         """Return the files of a hash.
 
         :returns: none if it has none; None if the bucket does not tell
@@ -182,14 +182,14 @@ class Bucket:
             _NUMBER.pack(self._number) + covered)) + covered
 
 
-def grouped(entries: Iterable[Tuple[bytes, bytes]]
-            ) -> List[Tuple[bytes, Files]]:
+def grouped(entries: Iterable[tuple[bytes, bytes]]
+            ) -> list[tuple[bytes, Files]]:
     """Gather the files of each hash.
 
     :param entries: keys of files, in their order, and their values
     :returns: a list of (place, Files)
     """
-    hashes: List[Tuple[bytes, Files]] = []
+    hashes: list[tuple[bytes, Files]] = []
     for key, value in entries:
         place, name = split_code(key)
         if not hashes or hashes[-1][0] != place:

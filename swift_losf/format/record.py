@@ -2,8 +2,9 @@
 """The bytes of records that follow the header. FORMAT.md, "Records"."""
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Mapping, Tuple
+from typing import Any
 
 from google_crc32c import extend
 from google_crc32c import value as crc32c
@@ -171,7 +172,7 @@ class NewRecord:
                              len(self.footer.name))
 
     def place(self, volume_header: VolumeHeader, offset: int
-              ) -> Tuple[Location, bytes, bytes]:
+              ) -> tuple[Location, bytes, bytes]:
         """Code the record for a place in a volume.
 
         :param volume_header: of the volume

@@ -4,14 +4,10 @@
 They are rows of varints. What does not decode raises FormatError.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Iterable, List, Tuple
 
-from swift_losf.format.header import (
-    HEADER_LENGTH,
-    FormatError,
-    record_length,
-)
+from swift_losf.format.header import HEADER_LENGTH, FormatError, record_length
 
 #: offsets in volumes are counted in units of so many bytes
 UNIT = 64
@@ -57,7 +53,7 @@ class Location:
                              self.name_length)
 
     @property
-    def spot(self) -> Tuple[int, int]:
+    def spot(self) -> tuple[int, int]:
         """The volume and offset, which no other record shares."""
         return self.volume, self.offset
 
@@ -196,7 +192,7 @@ def pack_varints(numbers: Iterable[int]) -> bytes:
     return bytes(out)
 
 
-def unpack_varints(value: bytes, count: int, what: str) -> List[int]:
+def unpack_varints(value: bytes, count: int, what: str) -> list[int]:
     """Read LEB128 codes.
 
     :param value: the codes
@@ -212,9 +208,9 @@ def unpack_varints(value: bytes, count: int, what: str) -> List[int]:
 
 
 def _read_varints(value: bytes, count: int, what: str
-                  ) -> Tuple[List[int], int]:
+                  ) -> tuple[list[int], int]:
     """Read the LEB128 codes that a value begins with; return their end too."""
-    numbers: List[int] = []
+    numbers: list[int] = []
     number = shift = 0
     for end, byte in enumerate(value, 1):
         number |= (byte & 0x7f) << shift
@@ -234,7 +230,7 @@ def _no_varints(value: bytes, count: int, what: str) -> FormatError:
         what, value.hex(), count))
 
 
-def unpack_spot(value: bytes) -> Tuple[int, int]:
+def unpack_spot(value: bytes) -> tuple[int, int]:
     """Read only volume and offset of a location, which takes less time.
 
     :param value: a location, packed

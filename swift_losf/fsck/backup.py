@@ -23,12 +23,12 @@ import fcntl
 import json
 import os
 import shutil
-from typing import Dict, Iterator, Optional
+from collections.abc import Iterator
 
 import plyvel
 
 from swift_lightsync.common.command import UsageError
-from swift_lightsync.common.files import sync_directory
+from swift_lightsync.common.files import opened, sync_directory
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import Layout
 from swift_losf.fsck.entries import require_index
@@ -66,12 +66,9 @@ def back_up(layout: Layout, directory: str) -> int:
 @contextlib.contextmanager
 def _alone(layout: Layout) -> Iterator[None]:
     """Wait until no other backup of the index is made; let others wait."""
-    fd = os.open(layout.root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with opened(layout.root, os.O_RDONLY | os.O_DIRECTORY) as fd:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(fd)
 
 
 def _copy(layout: Layout, part: str) -> int:
@@ -79,7 +76,7 @@ def _copy(layout: Layout, part: str) -> int:
 
     :returns: the number of its files
     """
-    error: Optional[Exception] = None
+    error: Exception | None = None
     for _ in range(ATTEMPTS):
         try:
             require_index(layout)
@@ -126,7 +123,7 @@ def _count(path: str) -> int:
         return int(index.statistics().files)
 
 
-def _salt(layout: Layout, number: int) -> Optional[str]:
+def _salt(layout: Layout, number: int) -> str | None:
     """Return the salt of a volume, None if it is not there or has none."""
     try:
         with open(layout.volume(number), 'rb') as volume:
@@ -142,7 +139,7 @@ def _write_salts(layout: Layout, path: str) -> None:
         json.dump({number: _salt(layout, number) for number in numbers}, file)
 
 
-def _read_salts(directory: str) -> Dict[str, Optional[str]]:
+def _read_salts(directory: str) -> dict[str, str | None]:
     try:
         with open(os.path.join(directory, _SALTS)) as file:
             found = json.load(file)

@@ -7,6 +7,7 @@ Nothing is changed here.
 import os
 from dataclasses import dataclass, field
 
+from swift_lightsync.common.files import opened
 from swift_losf.format import keys
 from swift_losf.format.layout import volume_number
 from swift_losf.fsck.entry_order import Count
@@ -81,12 +82,9 @@ class Check:
             yield from self.without_volume(number)
             return
         self.totals.volumes += 1
-        fd = os.open(path, os.O_RDONLY)
-        try:
+        with opened(path) as fd:
             yield from VolumeCheck(self, fd, number, state, count,
                                    path.endswith(BROKEN)).run()
-        finally:
-            os.close(fd)
 
     def without_volume(self, number):
         """Yield a Finding for each entry of a volume that is lost."""

@@ -8,12 +8,9 @@ import os
 from dataclasses import dataclass
 
 from swift_lightsync.common.command import Exit, UsageError
+from swift_lightsync.common.files import opened
 from swift_losf.diskfile.vfile import read_metadata
-from swift_losf.format.header import (
-    FIRST_RECORD,
-    FormatError,
-    VolumeType,
-)
+from swift_losf.format.header import FIRST_RECORD, FormatError, VolumeType
 from swift_losf.format.keys import partition_of
 from swift_losf.fsck.check import find_volume, list_volumes
 from swift_losf.fsck.quarantine import Wanted
@@ -188,12 +185,8 @@ class Dump:
 @contextlib.contextmanager
 def _open(layout, number):
     path = find_volume(layout, number)
-    fd = os.open(path, os.O_RDONLY) if path else None
-    try:
+    with opened(path) if path else contextlib.nullcontext() as fd:
         yield fd
-    finally:
-        if fd is not None:
-            os.close(fd)
 
 
 def _header_fields(fd, number):

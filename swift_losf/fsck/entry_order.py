@@ -12,7 +12,6 @@ import os
 import struct
 import tempfile
 from dataclasses import dataclass
-from typing import Optional
 
 import plyvel
 
@@ -45,10 +44,10 @@ class Entry:
     volume: int
     offset: int
     length: int
-    location: Optional[Location] = None
-    partition: Optional[int] = None
-    hash: Optional[bytes] = None
-    name: Optional[str] = None
+    location: Location | None = None
+    partition: int | None = None
+    hash: bytes | None = None
+    name: str | None = None
 
     @classmethod
     def unpack(cls, key, value):

@@ -3,14 +3,19 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 from swift_losf.format.layout import volume_name
 from swift_losf.volumes.volume import Found
 
 
 class Kind(enum.Enum):
-    """The kinds; each value is (name, what is wrong, its remedy)."""
+    """The kinds.
+
+    :param label: the name of the kind
+    :param what: what is wrong
+    :param remedy: what repair does about it
+    """
     NO_INDEX = (
         'no-index', 'the index cannot be read',
         'rebuild it; the index server does so, too, when it is started')
@@ -71,20 +76,10 @@ class Kind(enum.Enum):
         'dead-entry', 'a record is to be given back, and the entry has not '
         'its length', 'correct the entry')
 
-    @property
-    def label(self):
-        """The name of the kind."""
-        return self.value[0]
-
-    @property
-    def what(self):
-        """What is wrong."""
-        return self.value[1]
-
-    @property
-    def remedy(self):
-        """What repair does about it."""
-        return self.value[2]
+    def __init__(self, label: str, what: str, remedy: str) -> None:
+        self.label = label
+        self.what = what
+        self.remedy = remedy
 
 
 #: what repair cannot put right
@@ -105,11 +100,11 @@ class Finding:
     :param put: what mends it: a VolumeHeader, VolumeState or a key
     """
     kind: Kind
-    volume: Optional[int] = None
-    offset: Optional[int] = None
+    volume: int | None = None
+    offset: int | None = None
     entry: Any = None
-    found: Optional[Found] = None
-    length: Optional[int] = None
+    found: Found | None = None
+    length: int | None = None
     detail: str = ''
     put: Any = None
 

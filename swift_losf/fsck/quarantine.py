@@ -9,7 +9,6 @@ back, as it does with that of a removed file. FORMAT.md, "Removing a file".
 import math
 import re
 from dataclasses import dataclass
-from typing import Optional
 
 from swift_losf.format import keys
 
@@ -24,7 +23,7 @@ class Wanted:
     :param before: Unix time, s: the timestamp in the file's name is older;
         when a file was put into quarantine, nothing tells
     """
-    hash: Optional[bytes] = None
+    hash: bytes | None = None
     before: float = math.inf
 
     def has(self, hash_, name):

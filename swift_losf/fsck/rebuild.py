@@ -4,6 +4,7 @@
 import os
 from dataclasses import dataclass, field
 
+from swift_lightsync.common.files import opened
 from swift_losf.format.header import (
     ALIGNMENT,
     FIRST_RECORD,
@@ -45,13 +46,11 @@ def count_records(layout, progress):
     seen = Seen()
     progress.begin('reading the volumes', used_bytes(layout))
     for number in list_volumes(layout)[0]:
-        fd = os.open(layout.volume(number), os.O_RDONLY)
         try:
-            _count(fd, number, seen, progress)
+            with opened(layout.volume(number)) as fd:
+                _count(fd, number, seen, progress)
         except FormatError as err:
             seen.broken.append('%s: %s' % (layout.volume(number), err))
-        finally:
-            os.close(fd)
     return seen
 
 

@@ -2,7 +2,6 @@
 """Looks at one place of a volume, where a record should be."""
 
 from dataclasses import dataclass
-from typing import Optional
 
 from swift_losf.format.header import (
     HEADER_LENGTH,
@@ -29,8 +28,8 @@ class Probe:
     :param error: why not
     """
     empty: bool = False
-    header: Optional[RecordHeader] = None
-    found: Optional[Found] = None
+    header: RecordHeader | None = None
+    found: Found | None = None
     error: str = ''
 
 

@@ -16,7 +16,7 @@ stays, and what is marked as quarantined is never entered as a file.
 import os
 from dataclasses import replace
 
-from swift_lightsync.common.files import sync_directory
+from swift_lightsync.common.files import opened, sync_directory
 from swift_losf.format import keys
 from swift_losf.format.name_code import durable_name
 from swift_losf.fsck.check import find_volume
@@ -77,11 +77,8 @@ class Repair:
 
     def _write_header(self, finding):
         path = find_volume(self.layout, finding.volume)
-        fd = os.open(path, os.O_RDWR)
-        try:
+        with opened(path, os.O_RDWR) as fd:
             mend_copies(fd, finding.put)
-        finally:
-            os.close(fd)
         if path != self.layout.volume(finding.volume):
             os.rename(path, self.layout.volume(finding.volume))
             sync_directory(self.layout.volumes)

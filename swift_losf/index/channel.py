@@ -22,31 +22,17 @@ from swift.common.concurrency import socket as green_socket
 
 from swift_lightsync.common.backoff import Backoff
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index.grpc_reply import CallError, Status
-from swift_losf.index.grpc_unary import UnaryConnection
-from swift_losf.memory_directory import connect
+from swift_losf.index.grpc_unary import CallError, Status, UnaryConnection
+from swift_losf.memory_directory import check_path, connect
 
 #: of one kind, in one process
 MAX_CONNECTIONS = 64
-#: the longest path that Linux takes for a Unix socket
-MAX_PATH = 107
 #: between attempts to connect while the server's backlog is full
 _BACKLOG_INTERVAL = 0.01
 
 _threading = patcher.original('threading')
 _native_socket = patcher.original('socket')
 _native_sleep = patcher.original('time').sleep
-
-
-def check_path(path):
-    """Check that Linux takes a path for a socket.
-
-    :raises ValueError: if it is too long
-    """
-    length = len(os.fsencode(path))
-    if length > MAX_PATH:
-        raise ValueError('the path of the socket %s has %d bytes; Linux '
-                         'takes %d' % (path, length, MAX_PATH))
 
 
 def in_main_thread():
@@ -120,7 +106,7 @@ class _Pool:
         """
         if not self._slots.acquire(
                 timeout=max(deadline - time.monotonic(), 0)):
-            raise socket.timeout('timed out')
+            raise TimeoutError('timed out')
         try:
             connection = self._reuse() or self._connect(deadline)
             try:
@@ -159,7 +145,7 @@ class _Pool:
                 except BlockingIOError:
                     left = deadline - time.monotonic()
                     if left <= 0:
-                        raise socket.timeout('timed out')
+                        raise TimeoutError('timed out')
                     self._pause(min(left, _BACKLOG_INTERVAL))
         except BaseException:
             sock.close()
@@ -228,7 +214,7 @@ class Channel:
         try:
             with pool.connection(deadline) as connection:
                 reply = connection.call(method, message, deadline)
-        except socket.timeout as err:
+        except TimeoutError as err:
             breaker.missed()
             raise self._unavailable(
                 'has not answered within %g s' % self._timeout) from err

@@ -15,8 +15,8 @@ import contextlib
 import errno
 import os
 import threading
+from collections.abc import Set
 from dataclasses import replace
-from typing import AbstractSet, Set
 
 import plyvel
 
@@ -75,15 +75,15 @@ class Database:
         self._sync_lock = threading.Lock()
         #: why nothing may be written any more
         self._failure = None
-        self._synced_logs: Set[str] = set()
+        self._synced_logs: set[str] = set()
         #: batches written, and how many of them are durable
         self._written = self._synced = 0
         #: hashes of which files were removed since the last sync began, and
         #: those that it makes durable
-        self._removals: Set[bytes] = set()
-        self._syncing: AbstractSet[bytes] = frozenset()
+        self._removals: set[bytes] = set()
+        self._syncing: Set[bytes] = frozenset()
         #: numbers of volumes that are removed, or about to be
-        self.retired: Set[int] = set()
+        self.retired: set[int] = set()
         #: what is told of each change, in the order of the changes
         self.publisher = None
         #: bytes of metadata that an entry has at most

@@ -10,7 +10,6 @@ the ring.
 
 import heapq
 from itertools import groupby
-from typing import List, Set, Tuple
 
 from swift_losf.format import keys
 from swift_losf.format.header import HASH_LENGTH
@@ -119,7 +118,7 @@ class EntryReader:
             check('after', after.hex(), 'a hash of suffix %03x to %03x' % (
                 suffix, last), suffix <= keys.suffix_of(after) <= last)
         limit = min(limit or PAGE, PAGE)
-        page: List[Tuple[bytes, List[str]]] = []
+        page: list[tuple[bytes, list[str]]] = []
         for key, _ in self.entries(partition, suffix, last, after):
             _, hash_, name = keys.split_file_key(key)
             if not page or page[-1][0] != hash_:
@@ -140,7 +139,7 @@ class EntryReader:
         view = self._part_power.view
         # One seek for each group, however many files are in it.
         entries = self.db.scan(*keys.prefix_range(keys.FILE))
-        found: Set[int] = set()
+        found: set[int] = set()
         for key, _ in entries:
             group = keys.split_place(key)[0]
             entries.seek(keys.partition_range(group)[1])
@@ -209,7 +208,7 @@ class EntryReader:
         check('after', after.hex(), 'empty or what came with a page',
               after[:1] in (b'', keys.FILE))
         start, stop = keys.prefix_range(keys.FILE)
-        page: List[Tuple[int, bytes, str, Location]] = []
+        page: list[tuple[int, bytes, str, Location]] = []
         searched = 0
         for _, entries in groupby(
                 self.db.scan(after or start, stop),

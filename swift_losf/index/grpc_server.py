@@ -13,14 +13,12 @@ import socket
 import threading
 import time
 from collections import deque
-from typing import Deque, Tuple
 from urllib.parse import quote
 
 from hpack import Decoder, Encoder
 
 from swift_losf.index import http2
-from swift_losf.index.grpc_reply import Status
-from swift_losf.index.grpc_unary import request_headers
+from swift_losf.index.grpc_unary import Status, request_headers
 
 #: bytes of a message, calls that wait on a connection, and connections; more
 #: are refused
@@ -102,7 +100,7 @@ class Peer(http2.Connection):
         self._service = service
         self._known = known
         self._decoder = Decoder(http2.MAX_HEADERS)
-        self._waiting: Deque[Tuple[int, _Request]] = deque()
+        self._waiting: deque[tuple[int, _Request]] = deque()
         self._last = 0
 
     def serve(self):

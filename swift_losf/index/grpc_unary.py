@@ -8,19 +8,98 @@ HTTP/2* that a unary call needs: no compression, no metadata, one call at a
 time on a connection.
 """
 
+import enum
 import functools
+from urllib.parse import unquote
 
 from hpack import Decoder, Encoder
 
 from swift_losf.index import http2
-from swift_losf.index.grpc_reply import CallError, Reply
 
+#: so many bytes of one reply are taken
+MAX_REPLY = 64 * 2 ** 20
 _MAX_STREAM = 2 ** 20
 _OPENING = http2.PREFACE + http2.settings({
     http2.HEADER_TABLE_SIZE: 0, http2.ENABLE_PUSH: 0,
     http2.FIRST_WINDOW: http2.WINDOW,
     http2.MAX_HEADER_LIST_SIZE: http2.MAX_HEADERS,
 }) + http2.window_update(http2.WINDOW - http2.INITIAL_WINDOW)
+
+
+class Status(enum.IntEnum):
+    """The codes of gRPC that a server may answer with."""
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
+
+
+class CallError(Exception):
+    """A call that failed.
+
+    :param reason: what happened
+    :param status: the Status that the server answered with; None if it gave
+        no valid answer
+    """
+
+    def __init__(self, reason, status=None):
+        super().__init__(reason)
+        self.status = status
+
+
+class Reply(http2.Stream):
+    """What has arrived of the reply to one call."""
+
+    def add_data(self, data):
+        """Take in more of the body.
+
+        :raises CallError: if the reply becomes too long
+        """
+        self.body += data
+        if len(self.body) > MAX_REPLY:
+            raise CallError('the reply is longer than %d bytes' % MAX_REPLY)
+
+    def message(self):
+        """Return the bytes of the message.
+
+        :raises CallError: if the call failed or the reply is malformed
+        """
+        self._check_status()
+        if len(self.body) < http2.PREFIX.size:
+            raise CallError('the reply has no message')
+        compressed, length = http2.PREFIX.unpack_from(self.body)
+        if compressed:
+            raise CallError('the reply is compressed')
+        if length != len(self.body) - http2.PREFIX.size:
+            raise CallError('the reply has %d bytes, not the %d it names' % (
+                len(self.body) - http2.PREFIX.size, length))
+        return bytes(self.body[http2.PREFIX.size:])
+
+    def _check_status(self):
+        if self.headers.get(b':status') != b'200':
+            raise CallError('HTTP status %r' % self.headers.get(b':status'))
+        try:
+            status = Status(int(self.headers[b'grpc-status']))
+        except (KeyError, ValueError) as err:
+            raise CallError('grpc-status %r' % self.headers.get(
+                b'grpc-status')) from err
+        if status is not Status.OK:
+            text = unquote(self.headers.get(b'grpc-message', b'').decode(
+                'latin-1'), errors='replace')
+            raise CallError('%s: %s' % (status.name, text), status)
 
 
 @functools.lru_cache(64)

@@ -8,7 +8,6 @@ does not fit the question raises IndexUnavailable, as no reply does.
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Dict, List, Tuple
 
 from google.protobuf.message import DecodeError
 
@@ -244,7 +243,7 @@ class IndexClient:
         files, after = self._file_page('ListFiles', index_pb2.FilesRequest(
             first=index_pb2.Place(volume=first[0], offset=first[1]),
             end=index_pb2.Place(volume=end[0], offset=end[1]), after=after))
-        hashes: List[Tuple[int, bytes, Dict[str, Location]]] = []
+        hashes: list[tuple[int, bytes, dict[str, Location]]] = []
         last = None
         for partition, object_hash, name, location in files:
             if (partition, object_hash) != last:

@@ -18,8 +18,8 @@ from swift_losf.format.values import Location
 from swift_losf.index import index_pb2 as pb
 from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.db import NotDurable, is_full
-from swift_losf.index.grpc_reply import Status
 from swift_losf.index.grpc_server import Refusal
+from swift_losf.index.grpc_unary import Status
 from swift_losf.index.index import NotFound, Refused
 from swift_losf.index.known import NotKnownYet
 

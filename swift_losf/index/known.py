@@ -4,14 +4,14 @@
 What is lost is made in the order of its keys, so all is known up to a place.
 """
 
-from typing import List, Sequence, Tuple
+from collections.abc import Sequence
 
 from swift_losf.format import keys
 
 _OF_HASHES = (keys.FILE, keys.QUARANTINED)
 #: the first place of hashes whose entries are not known, and the first one
 #: behind them
-Gap = Tuple[bytes, bytes]
+Gap = tuple[bytes, bytes]
 #: all hashes
 ALL: Gap = b'', b'\xff' * (keys.PLACE + 1)
 
@@ -30,7 +30,7 @@ class Known:
 
     def __init__(self) -> None:
         #: what is not known, in order
-        self.gaps: List[Gap] = []
+        self.gaps: list[Gap] = []
 
     def all_but(self, gaps: Sequence[Gap]) -> None:
         """Let all be known that is in none of some gaps."""

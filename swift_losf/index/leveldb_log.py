@@ -14,6 +14,7 @@ import struct
 
 from google_crc32c import value as crc32c
 
+from swift_lightsync.common.files import opened
 from swift_losf.mounts import opened_path
 
 #: the key of an entry that the index writes after each sync
@@ -101,8 +102,5 @@ def sync_logs(directory, synced):
 
 def fsync(path):
     """Make a file or directory durable."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
+    with opened(path) as fd:
         os.fsync(fd)
-    finally:
-        os.close(fd)

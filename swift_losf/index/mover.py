@@ -7,7 +7,6 @@ FORMAT.md, "Compaction".
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import FrozenSet
 
 from swift_losf.format.values import Location
 
@@ -42,7 +41,7 @@ class Mover:
         #: entries that were moved since the index was opened
         self.moved = 0
         #: hashes of which copies are made, and no entry tells of them
-        self.copied: FrozenSet[bytes] = frozenset()
+        self.copied: frozenset[bytes] = frozenset()
 
     @contextmanager
     def copying(self, hashes):

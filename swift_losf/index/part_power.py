@@ -7,8 +7,9 @@ partitions are others from one call to the next, and their directories follow
 in the background (upkeep/partitions.py).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Callable, List, Optional
+from typing import Any
 
 from swift_losf.format import keys
 from swift_losf.format.header import RecordHeader
@@ -35,7 +36,7 @@ class _Stored:
     tidied: int
 
 
-def unpack(value: bytes) -> List[int]:
+def unpack(value: bytes) -> list[int]:
     """Read the entry.
 
     :raises FormatError: if it is none
@@ -51,7 +52,7 @@ class PartPower:
 
     def __init__(self, db: Any) -> None:
         self._db = db
-        self._stored: Optional[_Stored] = None
+        self._stored: _Stored | None = None
         self.view = PartitionView()
         #: called with a partition and numbers of suffixes, where a file is
         #: changed that its caller takes to be of another partition
@@ -67,7 +68,7 @@ class PartPower:
         if stored is not None:
             self._use(_Stored(*unpack(stored)))
 
-    def set(self, power: Optional[int]) -> None:
+    def set(self, power: int | None) -> None:
         """Take over the part power of the ring, durably.
 
         :param power: None: it is not known, and stays what it was
@@ -92,14 +93,14 @@ class PartPower:
         """The part power that all is by, directories too; 0: none."""
         return self._stored.power if self._stored and self.is_tidy else 0
 
-    def note_tidied(self, power: Optional[int]) -> None:
+    def note_tidied(self, power: int | None) -> None:
         """Note that the directories are those of a part power."""
         if power is not None:
             self._change(lambda before: before and replace(
                 before, tidied=power))
 
-    def _change(self, changed: Callable[[Optional[_Stored]],
-                                        Optional[_Stored]]) -> None:
+    def _change(self, changed: Callable[[_Stored | None],
+                                        _Stored | None]) -> None:
         with self._db.change() as change:
             # Here, and not before: nobody else changes it meanwhile.
             stored = changed(self._stored)

@@ -7,8 +7,9 @@ relied upon to tell, is None: then the server is to be asked.
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any
 
 from swift_losf.format.header import FormatError
 from swift_losf.format.keys import turn
@@ -34,7 +35,7 @@ class _Table:
     """
     fd: int
     buckets: int
-    socket: Tuple[int, ...]
+    socket: tuple[int, ...]
 
     def __del__(self) -> None:
         os.close(self.fd)
@@ -72,11 +73,11 @@ class PublishedPlaces:
         self._socket_path = socket_path
         self._ask = ask
         self._clock = clock
-        self._table: Optional[_Table] = None
+        self._table: _Table | None = None
         self._may_ask_at = 0.0
         self._most_metadata = 0
 
-    def find(self, hash_: bytes) -> Optional[List[Tuple[str, Location]]]:
+    def find(self, hash_: bytes) -> list[tuple[str, Location]] | None:
         """Return the files of a hash, by name, or None if they are not known.
 
         :param hash_: 16 bytes
@@ -101,7 +102,7 @@ class PublishedPlaces:
         """Return metadata if the index is to have them; else b''."""
         return metadata if len(metadata) <= self._most_metadata else b''
 
-    def _current(self) -> Optional[_Table]:
+    def _current(self) -> _Table | None:
         """Return the table of the server that has the socket now."""
         try:
             socket = identity(self._socket_path)
@@ -120,7 +121,7 @@ class PublishedPlaces:
         return self._table
 
     @staticmethod
-    def _open(reply: Any, socket: Tuple[int, ...]) -> Optional[_Table]:
+    def _open(reply: Any, socket: tuple[int, ...]) -> _Table | None:
         if not reply.buckets or tuple(reply.socket) != socket:
             return None
         try:

@@ -11,15 +11,9 @@ import logging
 import os
 import threading
 import time
-from typing import List, Tuple
 
 from swift_losf.format import keys
-from swift_losf.format.published import (
-    BUCKET,
-    Bucket,
-    bucket_of,
-    grouped,
-)
+from swift_losf.format.published import BUCKET, Bucket, bucket_of, grouped
 
 #: bytes of a table at most, if it is not told otherwise
 MOST_BYTES = 64 * 2 ** 20
@@ -92,7 +86,7 @@ class Publisher:
 
     def _enter(self, start, last):
         """Enter the files of some hashes; return the key to go on at."""
-        entries: List[Tuple[bytes, bytes]] = []
+        entries: list[tuple[bytes, bytes]] = []
         for key, value in self._db.scan(start, last):
             if len(entries) >= _STRIDE and keys.hash_prefix(
                     key) != keys.hash_prefix(entries[-1][0]):

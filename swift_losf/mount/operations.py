@@ -14,7 +14,8 @@ import os
 import signal
 import stat
 import time
-from typing import Any, Dict, Iterator, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 import plyvel
 import pyfuse3
@@ -24,8 +25,7 @@ from swift.common.exceptions import DiskFileDeviceUnavailable, DiskFileError
 from swift_losf.diskfile.complaints import complaints_of
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.format.header import FormatError
-from swift_losf.mount.inodes import Inodes
-from swift_losf.mount.tree import DEPTH, Place, Tree, attributes
+from swift_losf.mount.tree import DEPTH, Inodes, Place, Tree, attributes
 
 #: seconds for which the kernel may believe what it was told
 BELIEVED = 1.0
@@ -56,7 +56,7 @@ class Operations(pyfuse3.Operations):
     """
     supports_dot_lookup = False
 
-    def __init__(self, tree: Tree, owner: Tuple[int, int]) -> None:
+    def __init__(self, tree: Tree, owner: tuple[int, int]) -> None:
         super().__init__()
         complaints_of(logger)
         self._tree = tree
@@ -64,7 +64,7 @@ class Operations(pyfuse3.Operations):
         self._begun = time.time_ns()
         self._inodes = Inodes()
         self._handles = itertools.count(1)
-        self._open: Dict[int, Any] = {}
+        self._open: dict[int, Any] = {}
 
     def _attributes(self, place: Place) -> Any:
         """Return the EntryAttributes of a place that is there."""
@@ -150,7 +150,7 @@ class Operations(pyfuse3.Operations):
         """Close a file."""
         self._open.pop(fh).close()
 
-    def _metadata(self, inode: int) -> Dict[bytes, bytes]:
+    def _metadata(self, inode: int) -> dict[bytes, bytes]:
         place = self._inodes.place(inode)
         if len(place) < DEPTH:
             return {}
@@ -193,7 +193,7 @@ async def _serve() -> None:
         nursery.cancel_scope.cancel()
 
 
-def serve(tree: Tree, owner: Tuple[int, int], mountpoint: str,
+def serve(tree: Tree, owner: tuple[int, int], mountpoint: str,
           is_for_all: bool) -> None:
     """Mount a Tree, and serve it until it is unmounted.
 

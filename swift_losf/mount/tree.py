@@ -11,28 +11,35 @@ What fails is an OSError with the errno that a caller of the kernel is to see.
 
 import errno
 import hashlib
+import itertools
 import os
 import pickle  # nosec: B403
 import re
+from collections import Counter
+from collections import Counter as CounterType
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any
 
 import plyvel
 from swift.obj import diskfile
 
-from swift_losf.diskfile.object_files import UNREADABLE, ObjectFiles
+from swift_losf.diskfile.object_files import ObjectFiles
 from swift_losf.diskfile.store import Store
 from swift_losf.diskfile.vfile import VFileReader
 from swift_losf.format.keys import MAX_PARTITION, partition_of
 from swift_losf.format.layout import ObjectPath
+from swift_losf.volumes.volume import UNREADABLE
 
-Place = Tuple[str, ...]
+Place = tuple[str, ...]
 #: how many names lead to a file
 DEPTH = 5
 #: what the names behind that of the objects directory look like
 _NAMES = (r'0|[1-9][0-9]{0,9}', '[0-9a-f]{3}', '[0-9a-f]{32}', '.+')
 #: bytes that Linux takes for one extended attribute
 XATTR_SIZE = 65536
+#: the number of the top, which is never forgotten (pyfuse3.ROOT_INODE)
+ROOT = 1
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class File:
     written: int
 
 
-def attributes(metadata: Mapping[str, Any]) -> Dict[bytes, bytes]:
+def attributes(metadata: Mapping[str, Any]) -> dict[bytes, bytes]:
     """Return the extended attributes in which stock Swift keeps metadata.
 
     :param metadata: of a file
@@ -84,7 +91,7 @@ class Tree:
         return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT),
                                  self._path(place))
 
-    def _find(self, place: Place) -> Tuple[Store, ObjectPath]:
+    def _find(self, place: Place) -> tuple[Store, ObjectPath]:
         """Return the Store of a place below an objects directory, and where.
 
         :raises FileNotFoundError: if Swift has no such names
@@ -96,7 +103,7 @@ class Tree:
             raise self._gone(place)
         return self._stores[head], ObjectPath.parse(self._path(place))
 
-    def list(self, place: Place) -> List[str]:
+    def list(self, place: Place) -> list[str]:
         """Return the names in a directory.
 
         :raises FileNotFoundError: if it is empty, which means it is not there
@@ -173,3 +180,41 @@ class Tree:
         """
         self._require_partition(self._find(place)[0], place)
         return self._files.open_data_file(self._path(place))
+
+
+class Inodes:
+    """Gives each place that is looked up a number, which is never reused.
+
+    The kernel goes by it, for as long as it knows the place.
+    """
+
+    def __init__(self) -> None:
+        self._new = itertools.count(ROOT + 1)
+        self._places: dict[int, Place] = {ROOT: ()}
+        self._numbers: dict[Place, int] = {(): ROOT}
+        self._looked_up: CounterType[int] = Counter()
+
+    def place(self, number: int) -> Place:
+        """Return the place of a number that the kernel knows."""
+        return self._places[number]
+
+    def number(self, place: Place) -> int:
+        """Return the number of a place, a new one if it has none yet."""
+        if place not in self._numbers:
+            number = self._numbers[place] = next(self._new)
+            self._places[number] = place
+        return self._numbers[place]
+
+    def look_up(self, number: int) -> None:
+        """Note that the kernel was told of a number once more."""
+        self._looked_up[number] += 1
+
+    def forget(self, number: int, times: int = 0) -> None:
+        """Drop a number that the kernel does not know any more.
+
+        :param times: of its look-ups that are forgotten
+        """
+        self._looked_up[number] -= times
+        if number != ROOT and self._looked_up[number] <= 0:
+            del self._looked_up[number]
+            self._numbers.pop(self._places.pop(number, ()), None)

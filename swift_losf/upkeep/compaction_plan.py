@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which volumes are compacted, and in which order: no I/O.
+"""Decides which volumes are compacted, in which order, and how fast: no I/O.
 
 FORMAT.md, "Compaction".
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Iterable, List
 
 from swift_losf.format.header import FIRST_RECORD
 
 #: the part that may be garbage while a disk is nearly full: what somebody
 #: deletes then, to have room, has to come back
 SCARCE_GARBAGE = 0.05
+#: the part of the time that work may take while somebody is served
+BUSY_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Limits:
 
 
 def plan(volumes: Iterable[VolumeUse], limits: Limits, free: int
-         ) -> List[int]:
+         ) -> list[int]:
     """Choose the volumes that are compacted.
 
     Those without files come first: nothing of them is copied. Of the others
@@ -102,3 +104,26 @@ def plan(volumes: Iterable[VolumeUse], limits: Limits, free: int
             garbage -= each.garbage
             allocated -= each.garbage
     return chosen
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How fast the background may be.
+
+    :param busy: bytes a second while somebody is served
+    :param idle: the same, while nobody is
+    """
+    busy: int
+    idle: int
+
+    def pause(self, seconds, count, is_busy):
+        """Return for how many seconds to pause after a piece of work.
+
+        :param seconds: that it took
+        :param count: bytes that it read
+        :param is_busy: whether somebody is served
+        """
+        if not is_busy:
+            return max(0.0, count / self.idle - seconds)
+        return max(count / self.busy - seconds,
+                   seconds / BUSY_SHARE - seconds)

@@ -25,8 +25,7 @@ from swift_losf.format.header import (
 )
 from swift_losf.index.db import is_full
 from swift_losf.index.mover import Copy
-from swift_losf.upkeep.compaction_plan import Limits, VolumeUse, plan
-from swift_losf.upkeep.pace import Rates
+from swift_losf.upkeep.compaction_plan import Limits, Rates, VolumeUse, plan
 from swift_losf.volumes.ballast import Space
 from swift_losf.volumes.copier import Target
 from swift_losf.volumes.space import Footprint, footprint

@@ -12,7 +12,7 @@ import pickle  # nosec: B403
 import time
 from contextlib import contextmanager, suppress
 
-from swift_lightsync.common.files import replace_file
+from swift_lightsync.common.files import opened, replace_file
 from swift_losf.index.db import is_full
 
 #: of Swift: in a partition directory
@@ -30,13 +30,10 @@ logger = logging.getLogger(__name__)
 @contextmanager
 def _locked(directory):
     """Hold the lock of a partition, as Swift does to change its hashes."""
-    fd = os.open(os.path.join(directory, _LOCK), os.O_WRONLY | os.O_CREAT,
-                 0o666)
-    try:
+    with opened(os.path.join(directory, _LOCK),
+                os.O_WRONLY | os.O_CREAT) as fd:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(fd)
 
 
 def invalidate(layout, partition, suffixes):
@@ -78,7 +75,8 @@ def _remove(directory):
         os.rmdir(directory)
 
 
-def _directories(layout):
+def directories(layout):
+    """Return the partitions that have a directory, a list of numbers."""
     with suppress(FileNotFoundError):
         return [int(name) for name in os.listdir(layout.objects)
                 if name.isdigit()]
@@ -118,7 +116,7 @@ def tidy(layout, index, is_stopped=lambda: False):
 def _change_all(layout, index, is_stopped):
     """Change what there is of directories; return whether this is done."""
     wanted = set(index.reader.list_partitions())
-    for partition in _directories(layout):
+    for partition in directories(layout):
         if is_stopped():
             return False
         change = _forget_hashes if partition in wanted else _remove

@@ -16,7 +16,7 @@ import threading
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Dict, Set
+from typing import Any
 
 from swift_losf.format import keys
 from swift_losf.index.known import ALL
@@ -122,7 +122,7 @@ class Rebuild:
 
     def _enter_all(self, groups, invalidate):
         while batch := list(islice(groups, BATCH)):
-            suffixes: Dict[int, Set[int]] = defaultdict(set)
+            suffixes: dict[int, set[int]] = defaultdict(set)
             for group in batch:
                 partition, suffix = self._view.split_place(group[0])
                 suffixes[partition].add(suffix)
@@ -146,7 +146,7 @@ class Rebuild:
                        if get(_held_key(each)) is None], dead
 
     def _enter(self, settled, last):
-        counts: Dict[int, Dict[str, int]] = defaultdict(
+        counts: dict[int, dict[str, int]] = defaultdict(
             lambda: defaultdict(int))
         recovered = 0
         with self.index.db.change() as change:

@@ -7,9 +7,8 @@ The steps are numbered there. Each may be interrupted and done again.
 import logging
 import os
 from dataclasses import replace
-from typing import Dict, Set
 
-from swift_lightsync.common.files import sync_directory, try_lock
+from swift_lightsync.common.files import opened, sync_directory, try_lock
 from swift_losf.format import keys
 from swift_losf.format.header import (
     FIRST_RECORD,
@@ -113,8 +112,7 @@ class Recovery:
     def _rebuild(self, numbers):
         ends, types = {}, {}
         for number in numbers:
-            fd = os.open(self.layout.volume(number), os.O_RDONLY)
-            try:
+            with opened(self.layout.volume(number)) as fd:
                 free = try_lock(fd)
                 header = self._header(number, fd, free)
                 if header is None:
@@ -124,8 +122,6 @@ class Recovery:
                 ends[number] = os.fstat(fd).st_size, free
                 if self._durable:
                     os.fsync(fd)
-            finally:
-                os.close(fd)
         self._serve(self.index)
         scan = Rebuild(self.layout, self.index, self.progress).run(
             [(number, end) for number, (end, _) in ends.items()],
@@ -153,15 +149,11 @@ class Recovery:
         return sorted(filter(None, map(volume_number, names)))
 
     def _recover_volume(self, number):
-        path = self.layout.volume(number)
-        fd = os.open(path, os.O_RDONLY)
-        try:
+        with opened(self.layout.volume(number)) as fd:
             free = try_lock(fd)
             header = self._header(number, fd, free)
             if header:
                 self._recover_records(fd, header, free)
-        finally:
-            os.close(fd)
 
     def _header(self, number, fd, free):
         """Return a volume's header; None if it has none or is set aside."""
@@ -174,18 +166,12 @@ class Recovery:
                 self._set_volume_aside(number, fd, err)
             return None
         if flaw and free and self._durable:
-            self._mend(number, header)
+            with opened(self.layout.volume(number), os.O_RDWR) as writable:
+                mend_copies(writable, header)
             logger.warning('%s: a copy of its header was damaged, and is '
                            'written anew: %s', self.layout.volume(number),
                            flaw)
         return header
-
-    def _mend(self, number, header):
-        fd = os.open(self.layout.volume(number), os.O_RDWR)
-        try:
-            mend_copies(fd, header)
-        finally:
-            os.close(fd)
 
     def _set_volume_aside(self, number, fd, error):
         path = self.layout.volume(number)
@@ -248,7 +234,7 @@ class Recovery:
 
     def _invalidate(self, batch):
         # Also of those that are known: hashes.invalid is never synced.
-        suffixes: Dict[int, Set[int]] = {}
+        suffixes: dict[int, set[int]] = {}
         view = self.index.part_power.view
         for header in (found.header for found in batch):
             suffixes.setdefault(view.partition(
@@ -275,16 +261,11 @@ class Recovery:
     def _written(self, location):
         """Return when a record was written, ns; -1 if it is none any more."""
         try:
-            fd = os.open(self.layout.volume(location.volume), os.O_RDONLY)
-        except FileNotFoundError:
+            with opened(self.layout.volume(location.volume)) as fd:
+                return RecordHeader.unpack(
+                    pread(fd, HEADER_LENGTH, location.offset)).written
+        except (FileNotFoundError, FormatError):
             return -1
-        try:
-            return RecordHeader.unpack(
-                pread(fd, HEADER_LENGTH, location.offset)).written
-        except FormatError:
-            return -1
-        finally:
-            os.close(fd)
 
 
 def _log_damage(number):

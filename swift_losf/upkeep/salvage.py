@@ -8,8 +8,9 @@ what stands between the two nothing is taken, from whatever table.
 """
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 import plyvel
 
@@ -30,7 +31,7 @@ _BATCH = 5000
 
 #: a key and a value; no value: nothing could be read from the end of the entry
 #: before up to the key
-_Entry = Tuple[bytes, Optional[bytes]]
+_Entry = tuple[bytes, bytes | None]
 
 
 class NothingLeft(Exception):
@@ -106,14 +107,14 @@ class Salvage:
         self._progress = progress
         self._copied = 0
         #: places of hashes that could not be read whole
-        self.gaps: List[Gap] = []
+        self.gaps: list[Gap] = []
         #: the hash whose entries are being read, empty if others are; they
         self._place = b''
-        self._group: List[Tuple[bytes, bytes]] = []
+        self._group: list[tuple[bytes, bytes]] = []
         #: behind what could not be read: such a hash is not taken
         self._skipped = b''
-        self._batch: List[Tuple[bytes, bytes]] = []
-        self._counts: Dict[int, Counter[str]] = {}
+        self._batch: list[tuple[bytes, bytes]] = []
+        self._counts: dict[int, Counter[str]] = {}
 
     def run(self) -> None:
         """Copy what can be read.

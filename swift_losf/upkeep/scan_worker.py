@@ -11,7 +11,6 @@ import json
 import os
 import sys
 from itertools import islice
-from typing import List
 
 from swift_lightsync.common.parent import end_with_parent
 from swift_losf.format.header import FormatError
@@ -38,8 +37,8 @@ def scan_piece(directory, path, number, start, end, part_power,
     :returns: (the paths of the runs, how many records they have, the offsets
         of those that are incomplete)
     """
-    runs: List[str] = []
-    damaged: List[int] = []
+    runs: list[str] = []
+    damaged: list[int] = []
     count = 0
     wanted = gaps and [tuple(map(bytes.fromhex, each)) for each in gaps]
     with open(path, 'rb', buffering=0) as volume:

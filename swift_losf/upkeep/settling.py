@@ -5,20 +5,15 @@ FORMAT.md, "Recovery", step 4; as index/adopter.py decides it for one record
 after the other, but all of them are known here, and none has an entry.
 """
 
-from typing import Dict, List, Optional, Tuple
 
-from swift_losf.format.name_code import (
-    decode_name,
-    durable_code,
-    supersedes,
-)
+from swift_losf.format.name_code import decode_name, durable_code, supersedes
 from swift_losf.upkeep.sorted_runs import Entry
 
 #: files, files in quarantine, records to be given back
-Settled = Tuple[List[Entry], List[Entry], List[Entry]]
+Settled = tuple[list[Entry], list[Entry], list[Entry]]
 
 
-def settle(entries: List[Entry]) -> Settled:
+def settle(entries: list[Entry]) -> Settled:
     """Sort the records of a hash by what becomes of them.
 
     :param entries: all valid records of one hash
@@ -29,7 +24,7 @@ def settle(entries: List[Entry]) -> Settled:
         return ([], entries, []) if entries[0].quarantined else (
             entries, [], [])
     held = [each for each in entries if each.quarantined]
-    files: Dict[bytes, Entry] = {}
+    files: dict[bytes, Entry] = {}
     dead = []
     for each in entries:
         if each.quarantined:
@@ -49,7 +44,7 @@ def settle(entries: List[Entry]) -> Settled:
     return list(files.values()), held, dead
 
 
-def _is_copy(entry: Entry, durable: Optional[Entry]) -> bool:
+def _is_copy(entry: Entry, durable: Entry | None) -> bool:
     """Return whether a fragment was copied before it was made durable."""
     return (durable is not None and durable.code != entry.code
             and durable.written == entry.written)

@@ -6,8 +6,9 @@ Nothing of them outlives the rebuild, and nobody else reads them.
 
 import heapq
 import struct
+from collections.abc import Iterator
 from itertools import groupby
-from typing import Iterator, List, NamedTuple
+from typing import NamedTuple
 
 from swift_losf.format import keys
 from swift_losf.format.header import record_length
@@ -76,7 +77,7 @@ def entry_of(number, found, part_power=None, most_metadata=0):
         found.metadata if metadata <= most_metadata else b''))
 
 
-def write_run(path: str, entries: List[bytes]) -> None:
+def write_run(path: str, entries: list[bytes]) -> None:
     """Write entries to a file, sorted."""
     entries.sort()
     with open(path, 'wb') as file:
@@ -100,7 +101,7 @@ def _read_run(path: str) -> Iterator[bytes]:
             rest = rest[at:]
 
 
-def merged(paths: List[str]) -> Iterator[List[bytes]]:
+def merged(paths: list[str]) -> Iterator[list[bytes]]:
     """Yield the entries of each hash, from all files, by place."""
     entries = heapq.merge(*map(_read_run, paths))
     for _, group in groupby(entries, key=lambda each: each[:keys.PLACE]):

@@ -13,6 +13,7 @@ import shutil
 
 import plyvel
 
+from swift_lightsync.common.files import opened
 from swift_losf.format.header import FormatError
 from swift_losf.index.db import is_full
 from swift_losf.index.index import Index
@@ -35,12 +36,9 @@ def can_write(directory):
     :param directory: where; nothing is left there
     """
     try:
-        fd = os.open(directory, os.O_TMPFILE | os.O_RDWR, 0o600)
-        try:
+        with opened(directory, os.O_TMPFILE | os.O_RDWR, 0o600) as fd:
             os.pwrite(fd, bytes(_PROBE), 0)
             os.fsync(fd)
-        finally:
-            os.close(fd)
     except OSError:
         return False
     return True

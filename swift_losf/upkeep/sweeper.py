@@ -15,7 +15,6 @@ import itertools
 import logging
 import os
 import threading
-from typing import List, Tuple
 
 import plyvel
 
@@ -51,7 +50,7 @@ def joined(records, alignment):
     :param alignment: of the records
     :returns: a list of (start, end)
     """
-    ranges: List[Tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for offset, length in records:
         end = aligned(offset + length, alignment)
         if ranges and ranges[-1][1] == offset:

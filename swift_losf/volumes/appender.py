@@ -10,8 +10,7 @@ import os
 
 from swift.common.concurrency import patcher
 
-from swift_losf.volumes.held_volume import Pending
-from swift_losf.volumes.volume_pool import VolumePool
+from swift_losf.volumes.volume_pool import Pending, VolumePool
 
 threading = patcher.original('threading')
 

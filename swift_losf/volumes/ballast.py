@@ -11,6 +11,8 @@ import logging
 import os
 from dataclasses import dataclass
 
+from swift_lightsync.common.files import opened
+
 FILE_SIZE = 2 ** 20
 _NAMES = ['%02d' % number for number in range(32)]
 #: truncated, but there: the ballast is given up
@@ -115,15 +117,10 @@ class Ballast:
             return False
         return first.st_size == FILE_SIZE
 
-    @contextlib.contextmanager
     def _directory(self):
-        """Yield a descriptor of the ballast's directory."""
-        fd = os.open(self._name, os.O_RDONLY | os.O_DIRECTORY,
-                     dir_fd=self._parent)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
+        """Return a context with a descriptor of the ballast's directory."""
+        return opened(self._name, os.O_RDONLY | os.O_DIRECTORY,
+                      dir_fd=self._parent)
 
     def _give_up(self, left):
         with contextlib.suppress(FileNotFoundError), \
@@ -139,12 +136,9 @@ class Ballast:
         freed = 0
         for name in sorted(os.listdir(directory), reverse=True):
             # Of a file that is only unlinked XFS frees the space later.
-            fd = os.open(name, os.O_WRONLY, dir_fd=directory)
-            try:
+            with opened(name, os.O_WRONLY, dir_fd=directory) as fd:
                 freed += os.fstat(fd).st_size
                 os.ftruncate(fd, 0)
-            finally:
-                os.close(fd)
             if name != _FIRST:
                 os.unlink(name, dir_fd=directory)
         return freed > 0
@@ -168,9 +162,7 @@ class Ballast:
     def _fill(directory, name):
         # One that is there and empty, if but for a moment, says that all of
         # them are given up.
-        fd = os.open(_NEW, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=directory)
-        try:
+        with opened(_NEW, os.O_WRONLY | os.O_CREAT, 0o600,
+                    directory) as fd:
             os.posix_fallocate(fd, 0, FILE_SIZE)
-        finally:
-            os.close(fd)
         os.rename(_NEW, name, src_dir_fd=directory, dst_dir_fd=directory)

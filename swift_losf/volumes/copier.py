@@ -8,18 +8,10 @@ anew; its data is verified, and copied as it is.
 from contextlib import suppress
 from typing import Any
 
-from swift_losf.format.header import (
-    BLOCK,
-    SMALL,
-    FormatError,
-    block_count,
-)
+from swift_losf.format.header import BLOCK, SMALL, FormatError, block_count
 from swift_losf.format.record import Footer, NewRecord
 from swift_losf.volumes.volume import pread
 from swift_losf.volumes.writable import WritableVolume
-
-#: numbers of new volumes that are tried: some may exist
-ATTEMPTS = 100
 
 
 class Target:
@@ -49,18 +41,9 @@ class Target:
         if self._volume and self._volume.end >= self._max_volume_size:
             self.close()
         if self._volume is None:
-            self._volume = self._create()
+            self._volume = WritableVolume.create_next(
+                self._layout, self._reserve_volume, self.type)
         return self._volume
-
-    def _create(self):
-        for _ in range(ATTEMPTS - 1):
-            try:
-                return WritableVolume.create(
-                    self._layout, self._reserve_volume(), self.type)
-            except FileExistsError:
-                continue
-        return WritableVolume.create(
-            self._layout, self._reserve_volume(), self.type)
 
     def close(self):
         """Let others have the volume."""

@@ -8,6 +8,7 @@ import os
 import struct
 from dataclasses import dataclass
 
+from swift_lightsync.common.files import opened
 from swift_losf.format.header import VOLUME_HEADER_LENGTH
 from swift_losf.mounts import MOUNTINFO
 from swift_losf.volumes.ranges import punch_hole
@@ -79,13 +80,10 @@ def footprint(path):
 
     :param path: of the file
     """
-    fd = os.open(path, os.O_RDONLY)
-    try:
+    with opened(path) as fd:
         found = os.fstat(fd)
         return Footprint(found.st_size, 512 * found.st_blocks,
                          count_extents(fd))
-    finally:
-        os.close(fd)
 
 
 def _parts(fd):
@@ -102,12 +100,9 @@ def check_filesystem(directory):
     :raises FilesystemError: if space of its files cannot be given back
     """
     try:
-        fd = os.open(directory, os.O_TMPFILE | os.O_RDWR, 0o600)
-        try:
+        with opened(directory, os.O_TMPFILE | os.O_RDWR, 0o600) as fd:
             os.pwrite(fd, bytes(VOLUME_HEADER_LENGTH), 0)
             punch_hole(fd, 0, VOLUME_HEADER_LENGTH)
-        finally:
-            os.close(fd)
     except OSError as err:
         if err.errno in _LATER:
             return

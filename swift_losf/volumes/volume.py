@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
+from swift_lightsync.common.files import opened
 from swift_losf.format.header import (
     BLOCK,
     COPIES,
@@ -235,14 +236,11 @@ def iter_records(fd, volume_header, start, end, damaged=None,
 
 
 def _mark(layout, location, flag_offset):
-    fd = os.open(layout.volume(location.volume), os.O_RDWR)
-    try:
+    with opened(layout.volume(location.volume), os.O_RDWR) as fd:
         header = pread(fd, HEADER_LENGTH, location.offset)
         if any(header):
             os.pwrite(fd, bytes([FLAG_SET]), location.offset + flag_offset)
             os.fdatasync(fd)
-    finally:
-        os.close(fd)
 
 
 def mark_quarantined(layout, location):

@@ -20,7 +20,6 @@ from swift.common.concurrency import patcher
 
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import volume_number
-from swift_losf.volumes.held_volume import HeldVolume
 from swift_losf.volumes.space import part_of
 from swift_losf.volumes.volume import UNREADABLE
 from swift_losf.volumes.writable import WritableVolume
@@ -34,8 +33,69 @@ IDLE = 2
 #: two looks: the index server locks one for a moment, to see what is in it.
 PATIENCE = 1.0
 _LOOK = 0.01
-#: how many numbers of volumes that exist are tried before giving up
-ATTEMPTS = 100
+
+
+class HeldVolume:
+    """A volume of the pool, with one user at a time.
+
+    :param volume: a WritableVolume
+    """
+
+    def __init__(self, volume):
+        self.volume = volume
+        self.number = volume.header.number
+        self.outstanding = set()
+        self.used = True
+        self.broken = False
+        #: when its last user left it: seconds of a monotonic clock
+        self.left = 0
+
+
+class Pending:
+    """A record that is durable, and not in the index yet.
+
+    :param pool: the VolumePool
+    :param held: the HeldVolume
+    :param location: the Location of the record
+    """
+
+    def __init__(self, pool, held, location):
+        self._pool = pool
+        self._held = held
+        self.location = location
+
+    def watermark(self, is_last=True):
+        """Return the watermark that the record has to be registered with.
+
+        :param is_last: whether it is registered for the last time
+        """
+        return self._pool.watermark(
+            self._held, self.location.offset if is_last else None)
+
+    def is_in_place(self, path):
+        """Return whether the record is in the volume that is there now.
+
+        If not, another device has been mounted, and no volume from before is
+        used again.
+
+        :param path: of the volume
+        """
+        try:
+            there = os.path.samestat(os.fstat(self._held.volume.fd),
+                                     os.stat(path))
+        except FileNotFoundError:
+            there = False
+        if not there:
+            self._pool.abandon_all()
+        return there
+
+    def done(self):
+        """End it: the volume need not stay locked for this record.
+
+        REQUIRES: the registration has been answered or given up, and is not
+        tried again.
+        """
+        self._pool.settle(self._held, self.location.offset)
 
 
 class VolumePool:
@@ -90,7 +150,8 @@ class VolumePool:
             if volume is not None:
                 return volume
             if open_ones < allowed:
-                return self._create()
+                return WritableVolume.create_next(
+                    self._layout, self._reserve_volume, self._type)
             if time.monotonic() >= deadline:
                 raise OSError(
                     errno.EMFILE, '%d volumes are in use; max_volume_count '
@@ -106,11 +167,8 @@ class VolumePool:
                 continue
             try:
                 volume = WritableVolume.take(self._layout.volume(number))
-            except FormatError:
-                self._unfit.add(number)
-                continue
-            except OSError as err:
-                if err.errno not in UNREADABLE:
+            except (FormatError, OSError) as err:
+                if isinstance(err, OSError) and err.errno not in UNREADABLE:
                     raise
                 self._unfit.add(number)
                 continue
@@ -135,17 +193,6 @@ class VolumePool:
         except FileNotFoundError:
             return []
         return sorted(filter(None, map(volume_number, names)))
-
-    def _create(self):
-        for _ in range(ATTEMPTS):
-            number = self._reserve_volume()
-            try:
-                return WritableVolume.create(self._layout, number, self._type)
-            except FileExistsError:
-                continue
-        raise OSError(errno.EEXIST, 'the index gave %d numbers of volumes '
-                      'that exist, the last is %d' % (ATTEMPTS, number),
-                      self._layout.volumes)
 
     def release(self, held):
         """Let others have a volume that take gave."""

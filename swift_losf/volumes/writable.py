@@ -4,11 +4,12 @@
 Nothing here decides which volume is used for what: volume_pool.py does.
 """
 
+import errno
 import fcntl
 import os
 import time
 
-from swift_lightsync.common.files import sync_directory
+from swift_lightsync.common.files import opened, sync_directory
 from swift_losf.format.header import (
     COPIES,
     FIRST_RECORD,
@@ -26,6 +27,8 @@ _BUFFERS = 1024
 CHUNK = 2 ** 20
 #: but only while the disk has so many bytes left
 ROOM = 128 * 2 ** 20
+#: how many numbers of volumes that exist are tried before giving up
+ATTEMPTS = 100
 
 
 def _make_directories(layout):
@@ -40,13 +43,10 @@ def _make_directories(layout):
 
 def _link(fd, directory, path):
     """Name a nameless file, durably."""
-    directory_fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with opened(directory, os.O_RDONLY | os.O_DIRECTORY) as directory_fd:
         # with a directory's descriptor it is linkat, which follows the link
         os.link('/proc/self/fd/%d' % fd, path, dst_dir_fd=directory_fd)
         os.fsync(directory_fd)
-    finally:
-        os.close(directory_fd)
 
 
 class WritableVolume:
@@ -89,6 +89,23 @@ class WritableVolume:
             os.close(fd)
             raise
         return volume
+
+    @classmethod
+    def create_next(cls, layout, reserve_number, volume_type):
+        """Make a volume of a number that no other has.
+
+        :param reserve_number: a callable that gives numbers of new volumes
+        :raises FileExistsError: if all that it gives exist
+        """
+        for _ in range(ATTEMPTS):
+            number = reserve_number()
+            try:
+                return cls.create(layout, number, volume_type)
+            except FileExistsError:
+                continue
+        raise FileExistsError(
+            errno.EEXIST, 'the index gave %d numbers of volumes that exist, '
+            'the last is %d' % (ATTEMPTS, number), layout.volumes)
 
     @classmethod
     def take(cls, path):

@@ -163,9 +163,7 @@ def two_writers(world, args):
             if not left:
                 killed.kill()
         assert killed.wait() in (0, -signal.SIGKILL)
-        for message in other.messages():
-            world.note(*message)
-        assert not other.wait()
+        assert not world.follow(other)
         world.check()
         world.stop_server(chance.choice((signal.SIGTERM, signal.SIGKILL)))
     world.start_server()

@@ -107,8 +107,6 @@ def cut_amid(world, disk, work, seconds):
     finally:
         child.kill()
     # What it was told by then was durable.
-    for message in child.messages():
-        world.note(*message)
-    child.wait()
+    world.follow(child)
     world.stop_server(signal.SIGKILL)
     disk.come_back()

@@ -188,7 +188,13 @@ class World:
         :param work: a function of Objects
         :returns: its exit status
         """
-        child = self.begin(work)
+        return self.follow(self.begin(work))
+
+    def follow(self, child):
+        """Note what a child tells, until it has ended.
+
+        :returns: its exit status
+        """
         for message in child.messages():
             self.note(*message)
         return child.wait()

@@ -5,6 +5,7 @@ they have acknowledged.
 
 import os
 import time
+from contextlib import closing
 from dataclasses import dataclass
 
 from swift.common import utils
@@ -87,8 +88,7 @@ class Server:
 
         :param most: how many entries
         """
-        log = FollowedLog(logs_path(self.path), CapturingLogger())
-        try:
+        with self._followed() as log:
             read = {number: log.new_entries(number)
                     for number in log.numbers()}
             held = [entry for entries in read.values() for entry in entries
@@ -102,13 +102,10 @@ class Server:
                 if all(entry.state in OVER or entry in held
                        for entry in read[number]):
                     log.remove(number)
-        finally:
-            log.close()
 
     def carry(self):
         """Carry what is open in the oldest segment along."""
-        log = FollowedLog(logs_path(self.path), CapturingLogger())
-        try:
+        with self._followed() as log:
             read = {number: log.new_entries(number)
                     for number in log.numbers()}
             number = min(log.read_numbers(), default=0)
@@ -116,20 +113,21 @@ class Server:
                     number not in log.written():
                 log.carry(number, [each for each in read[number]
                                    if each.state not in OVER])
-        finally:
-            log.close()
 
     def look(self, partition):
         """
         :returns: the entries of a partition, the damaged segments, those that
             have a writer, and the writes whose files are on the disk
         """
-        log = FollowedLog(logs_path(self.path), CapturingLogger())
-        entries = [entry for number in log.numbers()
-                   for entry in log.new_entries(number)
-                   if entry.partition == partition]
-        return (entries, log.damaged, log.written(),
-                set(self._files(partition)))
+        with self._followed() as log:
+            entries = [entry for number in log.numbers()
+                       for entry in log.new_entries(number)
+                       if entry.partition == partition]
+            return (entries, log.damaged, log.written(),
+                    set(self._files(partition)))
+
+    def _followed(self):
+        return closing(FollowedLog(logs_path(self.path), CapturingLogger()))
 
     def _files(self, partition):
         top = os.path.join(self.path, get_data_dir(POLICIES[0]),

@@ -3,12 +3,15 @@
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Optional
 
 from swift.common.utils import get_logger
 
-from swift_lightsync.versioning.core.keys import listing_name
-from swift_lightsync.versioning.core.row_data import Entry, Row, listed_of
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Row,
+    listed_of,
+    listing_name,
+)
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.rows.rows import Rows
 
@@ -18,8 +21,8 @@ class Stored:
     """:param head: the newest version, or None
     :param row: the object's listing row, or None
     """
-    head: Optional[Entry]
-    row: Optional[Row]
+    head: Entry | None
+    row: Row | None
 
     def is_listed_as(self, latest):
         """:param latest: the id of a version, or None

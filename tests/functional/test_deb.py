@@ -3,6 +3,7 @@
 and goes again. It needs root, the network, and some three minutes.
 """
 
+import glob
 import os
 import shutil
 import subprocess
@@ -26,6 +27,7 @@ log_address = /nowhere
 pipeline = healthcheck lightsync-recon recon object-server
 [app:object-server]
 use = egg:swift-lightsync#object
+[object-losf]
 [filter:healthcheck]
 use = egg:swift#healthcheck
 [filter:recon]
@@ -37,6 +39,11 @@ use = egg:swift-lightsync#recon
 #: group of its own: when it is told to end it tells all of its group, which
 #: no namespace of process ids bounds.
 PLAY = '''\
+cd /etc/swift
+swift-ring-builder object.builder create 4 1 0
+swift-ring-builder object.builder add r1z1-127.0.0.9:6999/d1 1
+swift-ring-builder object.builder rebalance
+install -d -o swift -g swift /srv/node/d1
 setsid swift-object-server /etc/swift/object-server.conf >/tmp/log 2>&1 &
 server=$!
 for each in $(seq 120); do
@@ -50,6 +57,24 @@ done
 kill $server
 wait $server || :
 cat /tmp/log >&2
+'''
+#: Starts what a unit starts, as its user, and has root mend what it serves.
+UNPRIVILEGED = '''\
+set -e
+unit() {
+    setsid setpriv --reuid swift --regid swift --init-groups -- $(
+        sed -n 's/^ExecStart=//p' /lib/systemd/system/swift-$1.service) &
+    for each in $(seq 120); do sleep 1; ! swift-losf-status || return 0; done
+}
+unit object-losf
+kill $!
+wait $! || :
+swift-losf-fsck rebuild /srv/node/d1 --no-mount-check
+unit object-losf
+swift-losf-status
+kill $!
+wait $! || :
+find /srv/node/d1 /var/cache/swift ! -user swift -exec echo foreign {} +
 '''
 
 
@@ -91,7 +116,9 @@ class TestDeb(unittest.TestCase):
         self.assertEqual('', verified.stderr)
         etc = os.path.join(self.root, 'etc', 'swift')
         for name, text in (('object-server.conf', CONF), (
-                'swift.conf', '[swift-hash]\nswift_hash_path_suffix = x\n')):
+                'swift.conf', '[swift-hash]\nswift_hash_path_suffix = x\n'
+                '[storage-policy:0]\nname = small\ndefault = yes\n'
+                'diskfile_module = egg:swift-lightsync#replication.kv\n')):
             with open(os.path.join(etc, name), 'w') as conf:
                 conf.write(text)
         # Swift's logs go there where there is no /dev/log.
@@ -99,7 +126,12 @@ class TestDeb(unittest.TestCase):
             hosts.write('127.0.0.1 localhost\n')
         found = self.run_in(PLAY, check=False)
         self.assertIn('"unpatched": []', found.stdout, found.stderr)
+        served = self.run_in(UNPRIVILEGED)
+        self.assertNotIn('foreign', served.stdout)
+        self.run_in('systemctl enable swift-object-server')
         self.run_in('dpkg -r swift-lightsync')
+        self.assertEqual([], glob.glob(
+            self.root + '/etc/systemd/system/*/swift-*'))
         self.assertEqual('', self.run_in(
             'ls -d /usr/bin/swift* /usr/lib/swift-lightsync '
             '/lib/systemd/system/swift-* 2>/dev/null', check=False).stdout)

@@ -10,16 +10,8 @@ import unittest
 import pytest
 
 from swift_losf.format.layout import Layout
-from tests.functional.clusters import (
-    object_servers,
-    play_round,
-    wait_for,
-)
-from tests.functional.sites_case import (
-    PROPAGATOR,
-    SitesCase,
-    start_missing,
-)
+from tests.functional.clusters import object_servers, play_round, wait_for
+from tests.functional.sites_case import PROPAGATOR, SitesCase, start_missing
 from tools.cluster import ClusterSpec, Policy
 from tools.cluster.processes import stopped
 

@@ -12,7 +12,6 @@ import unittest
 
 from swift.obj import diskfile
 
-from swift_losf.errors import IndexUnavailable
 from swift_losf.index.index import Index
 from swift_losf.index.index_client import IndexClient
 from tests.unit.losf.index_world import (
@@ -150,14 +149,8 @@ class TestMount(MountCase):
 class TestMountOfARunningServer(TestMount):
 
     def serve(self):
-        self.server = self.start_process()
-        client = IndexClient(self.layout.socket)
-
-        def answers():
-            with contextlib.suppress(IndexUnavailable):
-                return client.statistics()
-        wait_for(answers, 'an index server', PATIENCE)
-        self.index = client
+        self.server = IndexTest.serve(self)
+        self.index = IndexClient(self.layout.socket)
 
     def test_what_is_stored_and_removed_meanwhile_is_seen(self):
         path = self.path(name=OTHER)

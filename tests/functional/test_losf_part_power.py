@@ -19,11 +19,7 @@ from swiftclient.exceptions import ClientException
 
 from swift_losf.format.keys import partition_of
 from tests.at_work import at_work
-from tests.functional.clusters import (
-    object_servers,
-    play_round,
-    wait_for,
-)
+from tests.functional.clusters import object_servers, play_round, wait_for
 from tests.functional.served import ServedObjects
 from tools.cluster import ClusterSpec, Policy
 from tools.cluster.processes import stopped

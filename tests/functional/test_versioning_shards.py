@@ -11,7 +11,7 @@ import swiftclient
 from swift.common.utils import hash_path, storage_directory
 from swift.container.backend import SHARDED, SHARDING, ContainerBroker
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from tests.functional.clusters import wait_for
 from tests.functional.sites_case import OPTIONS, SitesCase
 

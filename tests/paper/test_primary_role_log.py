@@ -5,9 +5,7 @@ import time
 
 from swift.common.utils import Timestamp, hash_path
 
-from swift_lightsync.proar.core.oplog import (
-    eversion_of,
-)
+from swift_lightsync.proar.core.oplog import eversion_of
 from tests.unit.proar.server_world import ServerTestCase
 
 VERBS = ('PUT', 'PUT', 'DELETE', 'POST', 'DELETE')

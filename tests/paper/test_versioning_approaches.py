@@ -6,19 +6,15 @@ go to real container servers; what is counted is rounds.
 
 import unittest
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
     listing_name,
     parse_version,
     version_name,
     versions_of,
 )
-from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.stamp import Stamp, offset_of
-from swift_lightsync.versioning.core.version import (
-    Vector,
-    Version,
-    frontier,
-)
+from swift_lightsync.versioning.core.version import Vector, Version, frontier
 from swift_lightsync.versioning.strategies.strategy import (
     ReadRepair,
     WriteRepair,

@@ -21,9 +21,10 @@ PRODUCT = {'swift_lightsync': 'swift_lightsync',
 PURE_ROOMS = {'core', 'format', 'measure', 'wire', 'workload'}
 #: What computes, of the standard library and of others.
 PURE = {'array', 'base64', 'binascii', 'bisect', 'collections', 'contextlib',
-        'dataclasses', 'enum', 'functools', 'google_crc32c', 'hashlib',
-        'hdrh', 'heapq', 'hmac', 'html', 'itertools', 'json', 'math',
-        'operator', 're', 'struct', 'types', 'typing', 'urllib', 'zlib'}
+        'dataclasses', 'difflib', 'enum', 'functools', 'google_crc32c',
+        'hashlib', 'hdrh', 'heapq', 'hmac', 'html', 'itertools', 'json',
+        'math', 'operator', 're', 'struct', 'types', 'typing', 'urllib',
+        'zlib'}
 #: What pure rooms may import beside each other: modules that only compute.
 PURE_MODULES = {'cosbench.errors'} | {
     'swift_lightsync.common.' + name for name in (
@@ -36,7 +37,7 @@ COMMON_ALSO = {'node_arguments': {'swift'}, 'nodes': {'swift'},
                'rowless': {'swift'}}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def modules():
     """Return the product's modules.
 
@@ -72,7 +73,7 @@ def imports(source):
                 yield '.' * item.level + (item.module or ''), alias.name
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def imports_of(module):
     """Return what a module of the product imports.
 

@@ -13,9 +13,7 @@ from swift.obj.server import ObjectController as StockController
 import swift_lightsync
 from swift_lightsync import proxy_server, recon_filter
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.proar.converger.converger_options import (
-    ConvergerOptions,
-)
+from swift_lightsync.proar.converger.converger_options import ConvergerOptions
 from swift_lightsync.proar.proxy.policy_options import (
     PolicyOptions,
     primary_role_policies,

@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 import zlib
-from functools import lru_cache
+from functools import cache
 
 from swift.common.storage_policy import EC_POLICY, REPL_POLICY
 from swift.common.utils import Timestamp
@@ -44,7 +44,7 @@ PARTITION = re.compile(r'(?P<device>.*)/(?P<objects>objects(?:-\d+)?)/'
 WORD = re.compile(r'/(?P<suffix>[0-9a-f]{3})/hash(?=/|\Z)')
 
 
-@lru_cache(maxsize=None)
+@cache
 def shortened(device_path):
     """Return a path of a device that leaves room for a socket's path."""
     if len(device_path) <= MAX_DEVICE_PATH:

@@ -204,7 +204,7 @@ def check_exclusions(run):
     return 1 if idle else 0
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _failing(name, suite, *options):
     """Return the set of tests of a unit suite that fail with a subject."""
     results, _ = execute(Run(SUITES['unit'][suite], 'unit', subject=name,

@@ -8,7 +8,6 @@ of exclusions.conf begin with its name. It names what it puts in place as
 """
 
 from dataclasses import dataclass, field
-from typing import Dict, Optional, Tuple
 
 from tools import ToolError
 
@@ -27,7 +26,7 @@ class Row:
 
     stock: str
     ours: str
-    sabotages: Tuple[Tuple[str, str, int], ...] = ()
+    sabotages: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,11 @@ class Subject:
         process of the tests
     """
 
-    rows: Tuple[Row, ...]
-    suites: Tuple[str, ...]
-    privates: Dict[str, dict] = field(default_factory=dict)
-    content: Optional[str] = None
-    cluster: Tuple[str, ...] = ()
+    rows: tuple[Row, ...]
+    suites: tuple[str, ...]
+    privates: dict[str, dict] = field(default_factory=dict)
+    content: str | None = None
+    cluster: tuple[str, ...] = ()
 
 
 _OURS = 'tests.upstream.stand_ins:'
@@ -61,10 +60,10 @@ _CONTAINER = Row('swift.container.server:ContainerController',
                  (('PUT', 'container', 90), ('GET', 'container', 60)))
 _PROXY = 'swift.proxy.server:Application'
 #: What tests mock is meant for Swift.
-_LOSF_PRIVATES: Dict[str, dict] = {
+_LOSF_PRIVATES: dict[str, dict] = {
     'swift_losf.%s:os' % module: {} for module in (
-        'diskfile.vfile', 'volumes.held_volume', 'volumes.volume',
-        'volumes.volume_pool', 'volumes.writable')}
+        'diskfile.vfile', 'volumes.volume', 'volumes.volume_pool',
+        'volumes.writable')}
 PROBE_SUITES = (
     'dark_data', 'empty_device_handoff', 'object_async_update',
     'object_conditional_requests', 'object_failures', 'object_handoff',

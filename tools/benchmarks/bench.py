@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Optional
+from typing import Any
 
 from cosbench.measure.result import Result
 from swift_lightsync.common.progress import Progress
@@ -21,7 +21,7 @@ from tools.benchmarks.record import Metric, Record, Spread, in_turn
 
 #: option -> (type, default, placeholder, what --help says); a tuple has all
 #: values, bool is a flag
-Options = dict[str, tuple[Any, Any, Optional[str], str]]
+Options = dict[str, tuple[Any, Any, str | None, str]]
 #: those that every benchmark has
 COMMON: Options = {
     'runs': (number(1, 1000), 3, None, 'of each measurement'),

@@ -4,7 +4,7 @@
 import argparse
 import sys
 from importlib import import_module
-from typing import Any, Optional
+from typing import Any
 
 from swift_lightsync.common import command
 
@@ -24,7 +24,7 @@ SYSTEMS = {
                  "of the HTTP client of COSBench's drivers")}
 
 
-def main(argv: Optional[list[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run a benchmark.
 
     :param argv: the arguments, without the program's name

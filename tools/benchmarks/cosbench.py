@@ -11,8 +11,6 @@ PUT is read to its end.
 import asyncio
 import re
 import resource
-import shutil
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -35,9 +33,6 @@ from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import own_cpu_seconds
 from tools.benchmarks.record import Metric
 
-#: What h2load says.
-_DONE = re.compile(rb'requests: .*?(\d+) succeeded, (\d+) failed')
-_TOOK = re.compile(rb'finished in ([\d.]+)(ms|s)')
 #: Seconds that are not counted: connections, caches.
 WARM_UP = 0.5
 _SPAWN = get_context('spawn')
@@ -80,7 +75,7 @@ def _storage(kind: str, text: str) -> Any:
     """
     @asynccontextmanager
     async def contestant(port: int, scenario: Scenario) -> AsyncIterator[Any]:
-        storage = load('storage', kind).from_config(
+        storage = load('storage', kind)(
             Config.parse(text % port), NoneAuth())
         await storage.open()
 
@@ -151,35 +146,8 @@ async def _load(make: Any, port: int, scenario: Scenario, workers: int,
     return figures
 
 
-def _h2load(port: int, scenario: Scenario, workers: int,
-            seconds: float) -> Counted:
-    """Load the server by h2load, a load generator in C: GETs over HTTP/1.1.
-
-    :raises ToolError: if it is not installed, or cannot do what is asked
-    """
-    if shutil.which('h2load') is None:
-        raise ToolError('h2load is not there; Debian has it in '
-                        'nghttp2-client')
-    if scenario.method != 'GET':
-        raise ToolError('h2load has no bodies of its own: only GETs')
-    cpu = own_cpu_seconds(resource.RUSAGE_CHILDREN)
-    ended = subprocess.run(
-        ['h2load', '--h1', '-c', str(workers), '-t', '1', '-D',
-         str(max(1, round(seconds))), 'http://127.0.0.1:%d/v1/a/c/%d' % (
-             port, scenario.size)], stdout=subprocess.PIPE)
-    done, took = _DONE.search(ended.stdout), _TOOK.search(ended.stdout)
-    if ended.returncode or done is None or took is None:
-        raise ToolError('h2load ended with %d: %r' % (
-            ended.returncode, ended.stdout[-200:]))
-    return (int(done[1]), int(done[2]),
-            own_cpu_seconds(resource.RUSAGE_CHILDREN) - cpu,
-            float(took[1]) / (1000 if took[2] == b'ms' else 1))
-
-
 def _ask(name: str, *args: Any) -> Counted:
     """Load the server in this process, with the arguments of ``_load``."""
-    if name == 'h2load':
-        return _h2load(*args)
     make, new_loop = CONTESTANTS[name]
     with closing(new_loop()) as loop:
         return loop.run_until_complete(_load(make, *args))
@@ -266,9 +234,8 @@ class Cosbench(Bench):
 
     name = 'cosbench'
     options = {
-        'contestants': (names((*CONTESTANTS, 'h2load')),
-                        ','.join(CONTESTANTS), 'NAME,…',
-                        'what is compared; h2load, too, if it is installed'),
+        'contestants': (names(CONTESTANTS), ','.join(CONTESTANTS), 'NAME,…',
+                        'what is compared'),
         'scenarios': (names(SCENARIOS), 'get-1k,put-64k', 'NAME,…',
                       'of ' + ', '.join(SCENARIOS)),
         'workers': (number(1, 1000), 32, None,

@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Optional
+from typing import Any
 
 import psutil
 
@@ -65,7 +65,7 @@ class Node(Site):
     """
 
     def __init__(self, args: Any, root: str, backend: str,
-                 throttle: Optional[Throttle]) -> None:
+                 throttle: Throttle | None) -> None:
         super().__init__(backend, _spec(root, backend, args),
                          throttle)
 
@@ -155,7 +155,7 @@ class Node(Site):
 
 
 @contextmanager
-def filled(directory: str, percent: Optional[int]) -> Iterator[None]:
+def filled(directory: str, percent: int | None) -> Iterator[None]:
     """Take space for a while, so that so much of a filesystem is in use.
 
     :param directory: on it

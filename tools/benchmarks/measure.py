@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from glob import glob
-from typing import Any, Optional, Union
+from typing import Any
 
 import psutil
 
@@ -58,12 +58,12 @@ def written_bytes(pids: Iterable[int]) -> int:
 
 
 @contextmanager
-def syscalls(pids: Iterable[int]) -> Iterator[Callable[[], Optional[int]]]:
+def syscalls(pids: Iterable[int]) -> Iterator[Callable[[], int | None]]:
     """Count the system calls of processes, by ``perf`` if it is there.
 
     :returns: (as a context) what returns their number afterwards, or None
     """
-    found: list[Optional[int]] = [None]
+    found: list[int | None] = [None]
     with tempfile.NamedTemporaryFile('r') as output:
         try:
             perf = subprocess.Popen(
@@ -104,7 +104,7 @@ def rss_mib(pids: Iterable[int]) -> float:
     return sum(psutil.Process(pid).memory_info().rss for pid in pids) / MIB
 
 
-def memory_mib(field: str, pid: Union[int, str] = 'self') -> float:
+def memory_mib(field: str, pid: int | str = 'self') -> float:
     """Return what /proc says of the memory of a process, MiB.
 
     :param field: such as ``VmHWM``, the most since ``forget_peak``

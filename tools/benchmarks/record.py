@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from statistics import median, quantiles
-from typing import Any, Optional
+from typing import Any
 
 import psutil
 
@@ -76,7 +76,7 @@ def percentile(values: Sequence[float], percent: int) -> float:
 
 
 def ratios(values: Mapping[int, float],
-           references: Mapping[int, float]) -> Optional[Spread]:
+           references: Mapping[int, float]) -> Spread | None:
     """Divide run by run.
 
     :param values: run -> number
@@ -88,7 +88,7 @@ def ratios(values: Mapping[int, float],
     return Spread.of(found) if found else None
 
 
-def cell(spread: Optional[Spread], digits: int) -> str:
+def cell(spread: Spread | None, digits: int) -> str:
     """Return ``median [low - high]``, or the median if all are one."""
     if spread is None:
         return MISSING
@@ -117,7 +117,7 @@ Intervals = Mapping[tuple[str, str, str, str], Spread]
 
 def table(records: Sequence[Record], metrics: Sequence[Metric],
           references: Sequence[str],
-          intervals: Optional[Intervals] = None) -> str:
+          intervals: Intervals | None = None) -> str:
     """Set the contestants side by side, case by case.
 
     :param references: the contestants that the others are compared with

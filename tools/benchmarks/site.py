@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from functools import cached_property
 from glob import glob
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from swift_losf.format.layout import Layout
@@ -94,7 +94,7 @@ class Site:
     """
 
     def __init__(self, name: str, spec: ClusterSpec,
-                 throttle: Optional[Throttle] = None) -> None:
+                 throttle: Throttle | None = None) -> None:
         self.name, self._throttle = name, throttle
         self.cluster = Cluster(spec)
         #: paths of the request logs of the object-servers

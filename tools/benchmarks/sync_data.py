@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from hashlib import md5
 from multiprocessing import get_context
-from typing import Any, Optional
+from typing import Any
 
 from swift.common import utils
 
@@ -163,7 +163,7 @@ def _write_device(swift_dir: str, devices_dir: str, device: str, seed: int,
 
 def write_object(disk_file: Any, body: bytes, timestamp: utils.Timestamp,
                  kind: str = 'application/octet-stream',
-                 fragment: Optional[dict[str, str]] = None) -> None:
+                 fragment: dict[str, str] | None = None) -> None:
     """Put an object, or a fragment, on a device as an object-server does."""
     with disk_file.create(size=len(body)) as writer:
         writer.write(body)
@@ -261,7 +261,7 @@ class Storage:
         os.sync()
 
     def stale(self, versions: Iterable[Version],
-              path_of: Callable[[str], Optional[str]]) -> int:
+              path_of: Callable[[str], str | None]) -> int:
         """Count the replicas that are not what they should be.
 
         :param versions: the latest one of every object

@@ -20,16 +20,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.concurrency import spawn
 
 from tools import ToolError
-from tools.benchmarks.measure import (
-    forget_peak,
-    memory_mib,
-    own_cpu_seconds,
-)
+from tools.benchmarks.measure import forget_peak, memory_mib, own_cpu_seconds
 
 #: The end of the names of what runs with erasure coding.
 EC = '-ec'
@@ -81,7 +77,7 @@ def _measured_pass(probe: Any) -> Iterator[None]:
 def measured(base: Any, fd: int) -> Any:
     """Return a replicator's class with its passes measured."""
     class Probe(base):
-        usage: Optional[Usage] = None
+        usage: Usage | None = None
         reaping: Any = None
 
         def run_forever(self, *args: Any, **kwargs: Any) -> None:
@@ -167,7 +163,7 @@ class Probes:
                             'them)' % (node, what, self._log(node)))
         return packet
 
-    def stop(self, nodes: Optional[Iterable[int]] = None) -> None:
+    def stop(self, nodes: Iterable[int] | None = None) -> None:
         """End the replicators of nodes, or all; kill those that do not."""
         found = [self._probes.pop(node) for node in (
             list(self._probes) if nodes is None else nodes)]

@@ -10,14 +10,13 @@ contains the servers, and what the filesystem's threads write is not limited.
 
 import os
 from collections.abc import Iterable
-from typing import Optional
 
 from tools import ToolError
 
 GROUP = 'tools-bench'
 
 
-def mounted(mounts: str) -> tuple[Optional[str], Optional[str]]:
+def mounted(mounts: str) -> tuple[str | None, str | None]:
     """Find the hierarchies in the text of /proc/mounts.
 
     :returns: the paths of cgroup v1's blkio and of cgroup v2; None for one
@@ -46,7 +45,7 @@ class Throttle:
     :raises ToolError: if neither can limit a device
     """
 
-    def __init__(self, v1: Optional[str], v2: Optional[str]) -> None:
+    def __init__(self, v1: str | None, v2: str | None) -> None:
         self._v1, self._v2 = v1, v2
         if v1:
             return

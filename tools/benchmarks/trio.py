@@ -5,8 +5,9 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, ContextManager, NamedTuple
+from typing import Any, NamedTuple
 
 from tools.arguments import GIB
 from tools.benchmarks import request_log
@@ -152,7 +153,8 @@ class Trio(Site):
             commands.run(['umount', path])
         self._is_hidden = is_hidden
 
-    def convergers_stand(self, are_stopped: bool) -> ContextManager[None]:
+    def convergers_stand(
+            self, are_stopped: bool) -> AbstractContextManager[None]:
         """Return a context in which convergers do nothing, if so asked."""
         return processes.stopped(*[
             pid for node in self.cluster.spec.node_numbers()

@@ -14,15 +14,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from swift_lightsync.versioning.sites.options import FilterOptions
-from tools.arguments import (
-    GIB,
-    MIB,
-    names,
-    number,
-    several,
-    size_text,
-    sizes,
-)
+from tools.arguments import GIB, MIB, names, number, several, size_text, sizes
 from tools.benchmarks import propagation, request_log, workload
 from tools.benchmarks.bench import Bench
 from tools.benchmarks.measure import cpu_of

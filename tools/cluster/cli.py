@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
-from typing import Any, Optional
+from typing import Any
 
 from swift_lightsync.common import command
 from tools import REPO, ToolError
@@ -117,7 +117,7 @@ def _kill(cluster: Cluster, args: argparse.Namespace) -> None:
 
 def describe(cluster: Cluster) -> Iterator[str]:
     """Say what runs where, line by line."""
-    def daemon(name: str, where: object, pids: Optional[list[int]]) -> str:
+    def daemon(name: str, where: object, pids: list[int] | None) -> str:
         return '  %-18s %-5s  %s' % (
             name, where, 'pid ' + ' '.join(map(str, sorted(pids)))
             if pids else 'not running')
@@ -279,7 +279,7 @@ def _dispatch(args: argparse.Namespace) -> int:
     return does(_cluster(args), args) or 0
 
 
-def main(argv: Optional[list[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run one command; return the exit status.
 
     :param argv: the command line, without the program

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any, Optional, Union
+from typing import Any
 
 from swift.common import utils
 from swift.common.ring import Ring
@@ -223,7 +223,7 @@ class Cluster:
         """Run a command as a client."""
         return self.run_on(None, argv, check, **kwargs)
 
-    def run_on(self, node: Optional[int], argv: list[str],
+    def run_on(self, node: int | None, argv: list[str],
                check: bool = True, **kwargs: Any) -> 'CompletedProcess[str]':
         """Run a command as a node; None: as a client."""
         if node is not None:
@@ -265,7 +265,7 @@ class Cluster:
             self.conf_path('object-server', node), '--once', '--verbose',
             *args]) for node in nodes or self.spec.node_numbers()]
 
-    def ring(self, which: Union[Policy, str, int]) -> Ring:
+    def ring(self, which: Policy | str | int) -> Ring:
         """Return a ring; Swift takes the cluster's swift.conf from now on.
 
         :param which: a Policy, its name or index; 'account', 'container'
@@ -274,7 +274,7 @@ class Cluster:
         return Ring(self.layout.etc, ring_name=which if which in (
             'account', 'container') else self.spec.policy(which).ring_name)
 
-    def pids(self, node: Optional[int], daemon: Optional[str] = None
+    def pids(self, node: int | None, daemon: str | None = None
              ) -> list[int]:
         """Return pids, sorted.
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from subprocess import CompletedProcess
-from typing import Optional
 
 from swift_losf.format.layout import Layout as LosfLayout
 from tools import REPO, ToolError
@@ -64,8 +63,8 @@ class Daemons:
         return [process for process in processes.all_processes()
                 if process.pid != os.getpid() and self._is_ours(process)]
 
-    def of_node(self, node: Optional[int],
-                found: Optional[list[Process]] = None) -> list[Process]:
+    def of_node(self, node: int | None,
+                found: list[Process] | None = None) -> list[Process]:
         """Return every Process of a node, also those run once.
 
         :param node: its number; None for what belongs to no node
@@ -149,7 +148,7 @@ class Daemons:
             'the log socket %s' % self.layout.log_socket,
             lambda _: os.path.exists(self.layout.log_socket), cwd=REPO)
 
-    def _start_listener(self, node: Optional[int], ip: str, argv: list[str],
+    def _start_listener(self, node: int | None, ip: str, argv: list[str],
                         log: str) -> None:
         name = argv[0]
         number = self.spec.port(name)
@@ -244,7 +243,7 @@ class Daemons:
         processes.end(self.all)
         self.drop_pid_files()
 
-    def drop_pid_files(self, conf: Optional[str] = None) -> None:
+    def drop_pid_files(self, conf: str | None = None) -> None:
         """Remove the pid files of ended daemons, whose numbers may be reused.
 
         :param conf: only those of this conf, such as '3' of 3.conf

@@ -6,7 +6,6 @@ of a cluster is given at least one path below the cluster's directory.
 """
 
 import os
-from typing import Optional
 
 #: swift-init's name of the servers of a node -> the service they belong to
 NODE_SERVERS = {
@@ -54,7 +53,7 @@ class Layout:
     def image(self, device: str) -> str:
         return os.path.join(self.disks, device + '.img')
 
-    def conf(self, server: str, node: Optional[int] = None) -> str:
+    def conf(self, server: str, node: int | None = None) -> str:
         """Return the conf of a server; those of nodes have a directory."""
         return os.path.join(self.etc, server + '.conf' if node is None
                             else os.path.join(server, '%d.conf' % node))
@@ -88,7 +87,7 @@ def node_of_device(device: str) -> int:
     return int(device[1:].split('d')[0])
 
 
-def port(base_port: int, daemon: str, node: Optional[int] = None) -> int:
+def port(base_port: int, daemon: str, node: int | None = None) -> int:
     """Return the port of a daemon.
 
     :param daemon: a key of NODE_PORTS or of CLUSTER_PORTS

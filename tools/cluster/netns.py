@@ -12,7 +12,6 @@ down); a refusing one resets what enters or leaves the node.
 import json
 import os
 from collections.abc import Iterable
-from typing import Optional, Union
 
 from tools.cluster import commands
 from tools.cluster.network import Counters, Network, Reachability
@@ -22,7 +21,7 @@ CLIENT = 'client'
 BRIDGE = 'bridge'
 RUN_NETNS = '/run/netns'
 #: a node's number, CLIENT or BRIDGE
-Name = Union[int, str]
+Name = int | str
 
 
 class NamespaceNetwork(Network):
@@ -84,7 +83,7 @@ class NamespaceNetwork(Network):
         for name in self._existing():
             commands.run(['ip', 'netns', 'delete', name])
 
-    def command(self, node: Optional[int], argv: Iterable[str]) -> list[str]:
+    def command(self, node: int | None, argv: Iterable[str]) -> list[str]:
         return ['nsenter', '--net=' + self.namespaces % (
             CLIENT if node is None else node), *argv]
 

@@ -13,7 +13,6 @@ import enum
 import hashlib
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
-from typing import Optional
 
 from tools import ToolError
 from tools.cluster import commands
@@ -85,7 +84,7 @@ class Network:
     def destroy(self) -> None:
         """Remove what it consists of, and what partitions need."""
 
-    def command(self, node: Optional[int], argv: Iterable[str]) -> list[str]:
+    def command(self, node: int | None, argv: Iterable[str]) -> list[str]:
         """Return the argv that runs argv as a node (or client, None)."""
         return list(argv)
 
@@ -158,7 +157,7 @@ class LoopbackNetwork(Network):
         for rule in rules:
             self._iptables('-D', *rule.split()[1:])
 
-    def _rules(self, node: Optional[int] = None) -> list[str]:
+    def _rules(self, node: int | None = None) -> list[str]:
         """Return the rules of this cluster, of a node if one is named."""
         if not commands.is_root():
             return []

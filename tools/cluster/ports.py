@@ -5,7 +5,6 @@ import collections
 import contextlib
 import random
 import socket
-from typing import Deque
 
 import psutil
 
@@ -18,7 +17,7 @@ LISTENING = '0A'
 #: below the range from which the kernel takes ports for outgoing connections
 SEARCHED = range(21000, 32000, 10)
 #: the last ports that were found, kept from others until they are bound
-_reserved: Deque[contextlib.ExitStack] = collections.deque()
+_reserved: collections.deque[contextlib.ExitStack] = collections.deque()
 RESERVED = 8
 
 

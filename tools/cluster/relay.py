@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Optional
+from typing import Any
 
 from swift_lightsync.common.files import replace_file
 
@@ -68,7 +68,7 @@ class Relay:
 
     def __init__(self, link: Link) -> None:
         self.link = link
-        self._server: Optional[asyncio.Server] = None
+        self._server: asyncio.Server | None = None
         self._tasks: set = set()
 
     async def follow(self, link: Link) -> None:
@@ -87,7 +87,7 @@ class Relay:
                       writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         self._tasks.add(task)
-        other: Optional[asyncio.StreamWriter] = None
+        other: asyncio.StreamWriter | None = None
         try:
             await asyncio.sleep(self.link.delay)
             back, other = await asyncio.open_connection(*self.link.address)
@@ -131,7 +131,7 @@ class Relay:
 async def run(path: str) -> None:
     """Relay what the file says, until the process is killed."""
     relays: dict[int, Relay] = {}
-    seen: Optional[tuple[int, int]] = None
+    seen: tuple[int, int] | None = None
     while True:
         found = os.stat(path)
         if (found.st_ino, found.st_mtime_ns) != seen:

@@ -12,7 +12,7 @@ import shutil
 import sys
 from dataclasses import replace
 from itertools import count
-from typing import Any, Optional
+from typing import Any
 
 from tools import REPO, ToolError
 from tools.cluster import files, ports, processes, relay
@@ -54,8 +54,8 @@ class Sites:
 
     def __init__(self, root: str, count: int,
                  modes: tuple[str, ...] = ('write-repair',),
-                 options: Optional[dict[str, Any]] = None,
-                 filters: Optional[dict[str, Any]] = None,
+                 options: dict[str, Any] | None = None,
+                 filters: dict[str, Any] | None = None,
                  **fields: Any) -> None:
         self.root = os.path.realpath(root)
         self.names = names(count)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Optional, Union
+from typing import Any
 
 from tools import ToolError
 from tools.arguments import require
@@ -132,7 +132,7 @@ class ClusterSpec:
     base_port: int = 6200
     replication_ports: bool = True
     replicator: str = 'lightsync'
-    sync_method: Optional[str] = None
+    sync_method: str | None = None
     services: tuple[str, ...] = SERVICES
     disks: str = 'auto'
     disk_size: int = 2 ** 30
@@ -223,14 +223,14 @@ class ClusterSpec:
                 raise ToolError('no node %r; this cluster has nodes 1 to '
                                 '%d' % (number, self.nodes))
 
-    def port(self, daemon: str, node: Optional[int] = None) -> int:
+    def port(self, daemon: str, node: int | None = None) -> int:
         """Return the port of a daemon, of a node if each has its own."""
         if daemon == 'replication-server' and not self.replication_ports:
             daemon = 'object-server'
         return self.ports.get(daemon) or layout.port(self.base_port, daemon,
                                                      node)
 
-    def policy(self, which: Union[Policy, str, int]) -> Policy:
+    def policy(self, which: Policy | str | int) -> Policy:
         """Find a policy.
 
         :param which: a Policy of this cluster, its name or its index

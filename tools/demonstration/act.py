@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Optional
+from typing import Any
 
 from tools import ToolError
 from tools.cluster import Cluster, Policy
@@ -24,7 +24,7 @@ NOTHING = 'nothing'
 Cues = dict[int, Callable[[], Any]]
 
 
-def _in_words(content: Optional[str]) -> str:
+def _in_words(content: str | None) -> str:
     return content if content == NOTHING else (
         'content %.12s' % content if content else 'a tombstone')
 
@@ -40,7 +40,7 @@ class Act:
     show: Show
     files: int
     #: digest of the content of each object; None once it was deleted
-    expected: dict[ObjectName, Optional[str]] = field(default_factory=dict)
+    expected: dict[ObjectName, str | None] = field(default_factory=dict)
 
     title = ''
     cluster_name = ''
@@ -102,7 +102,7 @@ class Act:
                 for name in names]
 
     def each(self, operation: Callable, items: Iterable[Any], what: str,
-             cues: Optional[Cues] = None, threads: int = THREADS
+             cues: Cues | None = None, threads: int = THREADS
              ) -> list[Any]:
         """Do an operation with each item, in threads; a failure ends all.
 
@@ -130,7 +130,7 @@ class Act:
                 pool.shutdown(cancel_futures=True)
 
     def put(self, items: Iterable[Upload], what: str,
-            cues: Optional[Cues] = None) -> None:
+            cues: Cues | None = None) -> None:
         self.expected.update(self.each(self.user.put, items, what, cues))
 
     def delete(self, names: Sequence[ObjectName]) -> None:
@@ -152,7 +152,7 @@ class Act:
         with self.show.doing('every file of every device read'):
             return survey.survey(cluster)
 
-    def look(self, cluster: Cluster, policy: Optional[Policy] = None
+    def look(self, cluster: Cluster, policy: Policy | None = None
              ) -> survey.Findings:
         """Judge what is on the disks, and say it.
 

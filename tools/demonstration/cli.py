@@ -5,7 +5,6 @@ import argparse
 import signal
 import sys
 import time
-from typing import Optional
 
 from swift_lightsync.common import command
 from tools import ToolError
@@ -54,8 +53,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--down', action='store_true',
                         help='remove a demonstration: its processes, mounts '
                         'and directory')
-    parser.add_argument('--venv', action='store_true', help='with --down: '
-                        'remove the environment of tools/env, too')
     return parser
 
 
@@ -118,7 +115,7 @@ def _run(args: argparse.Namespace) -> int:
         return 130
 
 
-def main(argv: Optional[list[str]] = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Play the demonstration; return the exit status.
 
     :param argv: the arguments, without the program's name

@@ -19,9 +19,6 @@ from contextlib import suppress
 
 MARKER = '.lightsync-demo'
 DEFAULT_DIR = os.path.join(tempfile.gettempdir(), 'lightsync-demo')
-REPO = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
-STAMP = '.lightsync-stamp'
 #: what a cluster runs
 PROGRAMS = re.compile('python|memcached|rsync')
 #: seconds within which processes that were killed are gone
@@ -74,35 +71,16 @@ def remove(directory: str) -> bool:
     return True
 
 
-def remove_environment(venv: str) -> bool:
-    """Delete what tools/env has made; return whether there was any."""
-    if not os.path.exists(os.path.join(venv, STAMP)):
-        return False
-    for path in (venv, os.path.join(REPO, 'swift_lightsync.egg-info')):
-        shutil.rmtree(path, ignore_errors=True)
-    with suppress(OSError):
-        os.unlink(os.path.join(REPO, '.cache', 'env.log'))
-        os.rmdir(os.path.join(REPO, '.cache'))
-    return True
-
-
 def main() -> int:
     """Remove what the command line says; return the exit status."""
     parser = argparse.ArgumentParser(prog='tools/demo')
     parser.add_argument('--down', action='store_true', required=True)
-    parser.add_argument('--venv', action='store_true')
     parser.add_argument('--dir', default=DEFAULT_DIR)
     args = parser.parse_args()
     try:
         print('tools/demo: %s: %s' % (
             args.dir, 'processes, mounts and directory are removed'
             if remove(args.dir) else 'there is nothing to remove'))
-        if args.venv:
-            venv = os.environ.get('LIGHTSYNC_VENV') or os.path.join(
-                REPO, '.venv')
-            print('tools/demo: %s: %s' % (
-                venv, 'removed' if remove_environment(venv)
-                else 'tools/env has made no environment there'))
     except (OSError, subprocess.CalledProcessError) as err:
         print('tools/demo: %s' % err, file=sys.stderr)
         return 1

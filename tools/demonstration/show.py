@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Optional, TextIO
+from typing import TextIO
 
 from swift_lightsync.common.progress import Progress
 from tools.benchmarks.record import lines
@@ -29,7 +29,7 @@ class Show:
     :param stream: where to; None: standard output
     """
 
-    def __init__(self, stream: Optional[TextIO] = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self.progress = Progress(stream or sys.stdout, SILENCE)
         self.scenes = 0
         self.begin = time.monotonic()

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError  # nosec: B403
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from swift.common.exceptions import DiskFileError
 from swift.common.utils import hash_path, storage_directory
@@ -134,7 +134,7 @@ class Findings:
         names other devices
     """
 
-    contents: dict[tuple[int, str], Optional[str]]
+    contents: dict[tuple[int, str], str | None]
     wrong: list[tuple]
     handoffs: list[tuple]
 

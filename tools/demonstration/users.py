@@ -9,7 +9,7 @@ import hashlib
 import random
 import threading
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from swiftclient.client import ClientException, Connection
@@ -116,7 +116,7 @@ class User:
             query_string='version-id=' + version_id if version_id else None)
         return (answer, b'') if isinstance(answer, int) else (200, answer[1])
 
-    def check(self, item: tuple[ObjectName, Optional[str]]) -> str:
+    def check(self, item: tuple[ObjectName, str | None]) -> str:
         """Return what is wrong with an object, if anything.
 
         :param item: its name and the digest of its content, or None if it

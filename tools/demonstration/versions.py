@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Optional
 
 from swift_lightsync.versioning.core.stamp import Stamp
 from tools import ToolError
@@ -38,12 +37,12 @@ class History:
 
     ids: tuple[str, ...]
     latest: tuple[str, ...]
-    texts: tuple[Optional[str], ...]
-    served: Optional[str]
+    texts: tuple[str | None, ...]
+    served: str | None
 
     @classmethod
     def of(cls, user: User) -> 'History':
-        def text(version_id: str = '') -> Optional[str]:
+        def text(version_id: str = '') -> str | None:
             status, data = user.read(OBJECT, version_id)
             return data.decode() if status == 200 else None
 
@@ -166,7 +165,7 @@ class ConcurrentWrites(Act):
                       'times the preferred site is greater.')
 
     def agree(self, texts: Collection[str], *names: str,
-              winners: Optional[Collection[str]] = None) -> None:
+              winners: Collection[str] | None = None) -> None:
         """Wait until sites have the same history, show it, and judge it.
 
         :param texts: what the versions hold, in any order

@@ -54,7 +54,7 @@ class Lost(Exception):
     """A child that ended before its inputs did, with what it said."""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def targets():
     """Return all targets by name, imported so that atheris sees our code."""
     with contextlib.ExitStack() as stack:

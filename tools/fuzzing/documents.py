@@ -15,12 +15,7 @@ from types import SimpleNamespace
 from swift_lightsync.common.nodes import MAX_BYTES
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.report import answer
-from swift_lightsync.sync import (
-    changed_file,
-    failure_store,
-    journal,
-    names,
-)
+from swift_lightsync.sync import changed_file, failure_store, journal, names
 from swift_lightsync.sync import recon_records as recon
 from swift_lightsync.sync.core.failure_table import REPORT_INTERVAL
 from swift_lightsync.sync.core.sync_round import Answer

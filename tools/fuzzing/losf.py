@@ -11,8 +11,8 @@ from swift_losf.format.name_code import decode_name, encode_name
 from swift_losf.format.published import BUCKET, Bucket
 from swift_losf.format.values import Location
 from swift_losf.index import grpc_unary, http2
-from swift_losf.index.grpc_reply import CallError, Status
 from swift_losf.index.grpc_server import Peer, Refusal
+from swift_losf.index.grpc_unary import CallError, Status
 from tools.fuzzing.target import Target
 
 PLACE = keys.turn(bytes(range(16)))

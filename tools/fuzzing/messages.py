@@ -8,19 +8,16 @@ decodes it with, and through what is done first with what came out.
 from types import SimpleNamespace
 
 from swift_lightsync.sync import missing_message as missing
-from swift_lightsync.sync.core import comparison, partition_set
+from swift_lightsync.sync.core import conversation, shared_set
 from swift_lightsync.sync.core.conversation import Condition, DeviceState
-from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.root_tree import RootTree
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire import exchange_message as exchange
-from swift_lightsync.sync.wire import (
-    known_sets,
-    sync_message,
-)
+from swift_lightsync.sync.wire import known_sets, sync_message
 from tools.fuzzing.mutate import repair_crc
 from tools.fuzzing.target import Target
 
-MOST = partition_set.MAX_PARTITIONS
+MOST = shared_set.MAX_PARTITIONS
 #: What the answers that are decoded were asked with.
 SLICES = 300
 ASKED = frozenset(range(4096)) | {0xffffffff}
@@ -29,9 +26,8 @@ LARGEST_EXCHANGE = 256
 OFFERED = 20
 OFFER = dict.fromkeys(ASKED, range(OFFERED))
 #: Sets whose numbers take from one byte to five.
-SETS = [PartitionSet(numbers) for numbers in (
-    (), (0,), range(17), range(0, 4000, 13), (5, 511, 1 << 17, 1 << 31),
-    ((1 << 32) - 1,), range(1 << 28, 1 << 32, 1 << 29))]
+SETS = ((), (0,), range(17), range(0, 4000, 13), (5, 511, 1 << 17, 1 << 31),
+        ((1 << 32) - 1,), range(1 << 28, 1 << 32, 1 << 29))
 #: Sets of several devices and policies.
 SHARED_SETS = [SharedSet(items) for items in (
     (), [(0, 'sda', 0)], [(0, 'd', each) for each in range(0, 4000, 13)],
@@ -56,10 +52,10 @@ def _of_each(values):
 
 
 def root_messages():
-    return [sync_message.encode_roots(items, comparison.slice_roots(
-        items, count, dict.fromkeys(items, DIGEST)), with_list=with_list)
-        for items in SHARED_SETS for count in (1, 2, len(items))
-        for with_list in (True, False)]
+    return [sync_message.encode_roots(items, RootTree(
+        shared_set.leaf_of(item, DIGEST) for item in items).slice_roots(
+            count), with_list=with_list) for items in SHARED_SETS
+        for count in (1, 2, len(items)) for with_list in (True, False)]
 
 
 def largest_roots():
@@ -93,7 +89,7 @@ def roots_reader():
         message = sync_message.decode_roots(data)
         partitions = known.find(message)
         if partitions is not None:
-            comparison.differing_slices(partitions, message.roots, {})
+            conversation.differing_slices(partitions, message.roots, {})
         return message
     return parse
 
@@ -101,7 +97,7 @@ def roots_reader():
 def root_replies():
     ready = DeviceState(Condition.READY, 7)
     yield sync_message.encode_reply(sync_message.Verdict.UNKNOWN_SET)
-    for differing in ([], [0], [1, 5 | comparison.UNREAD, 299]):
+    for differing in ([], [0], [1, 5 | conversation.UNREAD, 299]):
         yield sync_message.encode_reply(
             sync_message.Verdict.COMPARED, differing, [ready] * DEVICES)
     for condition in (Condition.UNMOUNTED, Condition.NOT_YET):
@@ -132,14 +128,14 @@ def encode_roots(message):
 
 def decode_set(data):
     """Decode it with the count that a peer would say, to get past that."""
-    return PartitionSet.decode(data, sum(byte < 0x80 for byte in data))
+    return shared_set.decode_numbers(data, sum(byte < 0x80 for byte in data))
 
 
 def _message(name, examples, parse, encode,
              longest=sync_message.MAX_BYTES, memory=100, **more):
     return Target(
         name, examples, parse, (sync_message.SyncMessageError,
-                                partition_set.PartitionSetError),
+                                shared_set.PartitionSetError),
         longest, memory=memory, encode=encode, finish=repair_crc, **more)
 
 
@@ -169,7 +165,7 @@ TARGETS = (
         [(OFFERED, each) for each in ([], [0], [1, 5, OFFERED - 1])]))],
              lambda data: missing.decode_wanted(data, OFFER),
              missing.encode_wanted),
-    Target('partition-set', [each.encoded for each in SETS], decode_set,
-           (partition_set.PartitionSetError,), 5 * MOST, 100,
-           encode=lambda found: found.encoded, large=large_sets),
+    Target('partition-set', [*map(shared_set.encode_numbers, SETS)],
+           decode_set, (shared_set.PartitionSetError,), 5 * MOST, 100,
+           encode=shared_set.encode_numbers, large=large_sets),
 )

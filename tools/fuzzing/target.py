@@ -10,9 +10,10 @@ promised. Time and memory are bounded by the length of the input.
 import json
 import re
 import tracemalloc
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from time import process_time
-from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 #: Bytes of memory that a parser may take whatever the input is.
 MEMORY_BASE = 1 << 20
@@ -54,10 +55,10 @@ class Target:
     refuses: tuple[type, ...]
     longest: int
     memory: int = 64
-    encode: Optional[Callable[[Any], bytes]] = None
-    write: Optional[Callable[[Any], bytes]] = None
+    encode: Callable[[Any], bytes] | None = None
+    write: Callable[[Any], bytes] | None = None
     mutations: tuple[Callable[[Any, bytes], bytes], ...] = ()
-    finish: Optional[Callable[[bytes], bytes]] = None
+    finish: Callable[[bytes], bytes] | None = None
     large: Callable[[], Iterable[bytes]] = tuple
     buffer: int = 0
 

@@ -10,13 +10,9 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 
-from swift_lightsync.versioning.core import keys, shipping, signature, verb
 from swift_lightsync.versioning.core import row_data as rows
-from swift_lightsync.versioning.core.life import (
-    Life,
-    life_of,
-    life_row,
-)
+from swift_lightsync.versioning.core import shipping, signature, verb
+from swift_lightsync.versioning.core.life import Life, life_of, life_row
 from swift_lightsync.versioning.core.shipment import Frame, Shipment
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
@@ -81,11 +77,10 @@ def _written(row):
 
 def _means(row):
     """Return what a row means, and a row that means the same."""
-    if row.name == keys.LIFE:
+    if row.name == rows.LIFE:
         life = life_of(row)
         return life, life_row(life)
-    if row.name.startswith(keys.LISTINGS):
-        keys.parse_listing(row.name)
+    if row.name.startswith(rows.LISTINGS):
         return rows.listed_of(row.etag), row
     entry = rows.entry_of(row)
     record = row.content_type == rows.PURGE_MARKER and not row.deleted
@@ -106,9 +101,9 @@ def parse_row(data):
 
 def parse_name(name):
     """Read the name of a row of a version, or of a purge record."""
-    if name.startswith(keys.PURGES):
-        return keys.purge_name, keys.parse_purge(name)
-    return keys.version_name, keys.parse_version(name)
+    if name.startswith(rows.PURGES):
+        return rows.purge_name, rows.parse_purge(name)
+    return rows.version_name, rows.parse_version(name)
 
 
 def largest_heads():
@@ -278,10 +273,10 @@ TARGETS = (
     _exact('stamp', STAMPS, Stamp.parse),
     _exact('vector', [each.vector for each in VERSIONS], Vector.parse),
     _exact('hidden-container', [
-        keys.hidden_container('c' * length) for length in (0, 1, 256, 4095)],
-        keys.user_container, keys.hidden_container),
+        rows.hidden_container('c' * length) for length in (0, 1, 256, 4095)],
+        rows.user_container, rows.hidden_container),
     _exact('row-name', [name('o' * length, version.id)
-                        for name in (keys.version_name, keys.purge_name)
+                        for name in (rows.version_name, rows.purge_name)
                         for version in VERSIONS for length in (0, 1, 9)],
            parse_name, lambda found: found[0](found[1].object, found[1].id)),
     Target('version-row', list(map(_written, ROWS)), parse_row,

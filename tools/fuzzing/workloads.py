@@ -7,12 +7,7 @@ from itertools import count, islice
 from cosbench.document import reader, validate
 from cosbench.engine.core.choices import walk
 from cosbench.errors import ConfigError, WorkloadError
-from cosbench.workload import (
-    headers,
-    names,
-    pacing,
-    selector_text,
-)
+from cosbench.workload import headers, names, pacing, selector_text
 from cosbench.workload.config import Config
 from cosbench.workload.division import Share
 from cosbench.workload.elements import KNOWN
@@ -82,7 +77,7 @@ def decode_config(data):
         'is not read as it was written'
     for parse_it in (
             names.containers, names.objects, pacing.pace,
-            headers.of_containers,
+            lambda config: headers.headers(config, headers.CONTAINER),
             lambda config: config.integer('delay', 0, most=9),
             lambda config: config.fraction('errors', 0),
             lambda config: config.flag('chunked', False),

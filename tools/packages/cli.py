@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Optional
 
 from swift_lightsync.common.command import UsageError, run
 from tools.packages import deb, units
@@ -47,7 +46,7 @@ def _build(args: argparse.Namespace) -> int:
     return 0
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run ``tools/package``.
 
     :param argv: the arguments; None: those of the process

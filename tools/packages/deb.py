@@ -69,9 +69,9 @@ if [ "$1" = configure ]; then
     getent passwd swift >/dev/null || adduser --system --group --quiet \\
         --home /var/lib/swift --shell /usr/sbin/nologin swift
     for each in /etc/swift /var/cache/swift /var/log/swift; do
-        install -d -o swift -g swift -m 750 "$each"
+        [ -d "$each" ] || install -d -o swift -g swift -m 750 "$each"
     done
-    install -d -o root -g root -m 755 /srv/node
+    [ -d /srv/node ] || install -d -o root -g root -m 755 /srv/node
     python3 -m compileall -q {home} || :
     if [ -d /run/systemd/system ]; then
         systemctl daemon-reload
@@ -83,8 +83,9 @@ fi
 PRERM = '''\
 #!/bin/sh
 set -e
-if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-    systemctl stop {units} || :
+if [ "$1" = remove ] && command -v systemctl >/dev/null; then
+    [ ! -d /run/systemd/system ] || systemctl stop {units} || :
+    systemctl --quiet disable {units} || :
 fi
 # what postinst and daemons have compiled
 find {home} -name __pycache__ -prune -exec rm -r {{}} +
@@ -166,8 +167,14 @@ def _documents(stage: Path) -> None:
     shutil.copytree(Path(REPO) / 'etc', documents / 'etc')
     shutil.copytree(Path(REPO) / 'patches',
                     stage / 'usr/share' / PACKAGE / 'patches')
-    for path in ('README.md', 'LICENSE'):
-        shutil.copy(Path(REPO) / path, documents)
+    shutil.copy(Path(REPO) / 'LICENSE', documents)
+    # Where their links to each other lead.
+    for path in (Path('README.md'), Path('tools/packages/README.md'), *(
+            path.relative_to(REPO) for room in ('swift_lightsync',
+                                                'swift_losf', 'tools/cosbench')
+            for path in sorted((Path(REPO) / room).rglob('*.md')))):
+        (documents / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(Path(REPO) / path, documents / path)
 
 
 def _manuals(stage: Path, home: Path,

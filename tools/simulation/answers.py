@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a simulated node answers, as the product's object-server does."""
 
-from swift_lightsync.sync.core.comparison import differing_slices
-from swift_lightsync.sync.core.conversation import Condition, DeviceState
+from swift_lightsync.sync.core.conversation import (
+    Condition,
+    DeviceState,
+    differing_slices,
+)
 from swift_lightsync.sync.patient_reads import PATIENCE
 from swift_lightsync.sync.wire import notice, sync_message
 from swift_lightsync.sync.wire.known_sets import KnownSets

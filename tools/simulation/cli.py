@@ -51,7 +51,6 @@ def _parser():
         'by one; each stands for an equal share of all')
     add('--seed', type=int, help='None: one by chance, which is printed')
     add('--json', metavar='FILE', help='write all results to FILE')
-    add('--plot', metavar='DIR', help='draw the rounds into DIR')
     return parser
 
 
@@ -81,8 +80,6 @@ def _simulate(args):
         outcomes))
     if args.json:
         report.write_json(args.json, settings[0], outcomes)
-    if args.plot:
-        report.plot_rounds(args.plot, outcomes)
     return 0 if all(outcome.rounds is not None for outcome in outcomes) else 1
 
 

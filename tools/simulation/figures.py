@@ -178,7 +178,7 @@ def draw(args: argparse.Namespace) -> int:
               'x slowest', 'x MB'), *topology_rows(found)], left=2)
     print('\n\n'.join(tables))
     title = 'The figures of LightSync, simulated'
-    report.write_page(args.plot, 'figures', title, [
+    report.write_page(args.plot, title, [
         *_plots(found), page.heading('Figs. 39-42, Table 3: r=5, n=4M'),
         page.tag('pre', tables[0]),
         page.heading('Figs. 43-44: other topologies, 5 nodes, r=5, n=4M'),

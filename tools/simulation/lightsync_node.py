@@ -8,10 +8,7 @@ its actions take their time.
 from functools import partial
 
 from swift_lightsync.sync.core.engine.grouping import TOGETHER, in_turns
-from swift_lightsync.sync.core.engine.hand_offs import (
-    HandOff,
-    bringing_home,
-)
+from swift_lightsync.sync.core.engine.hand_offs import HandOff, bringing_home
 from swift_lightsync.sync.core.engine.playing import (
     ExchangeAlone,
     ListAnew,
@@ -20,10 +17,7 @@ from swift_lightsync.sync.core.engine.playing import (
 )
 from swift_lightsync.sync.core.engine.rounds import Round, full_comparison
 from swift_lightsync.sync.core.sync_queue import SyncQueue
-from swift_lightsync.sync.core.sync_round import (
-    full_exchange_due,
-    sync_round,
-)
+from swift_lightsync.sync.core.sync_round import full_exchange_due, sync_round
 from swift_lightsync.sync.hand_offs import CHUNK
 from swift_lightsync.sync.keys import device_key, endpoint
 from swift_lightsync.sync.replicator import WATCH

@@ -14,7 +14,8 @@ from functools import cached_property
 from swift.common.ring import RingBuilder
 
 from swift_lightsync.sync.core import replica_ring
-from swift_lightsync.sync.core.comparison import SMALL
+from swift_lightsync.sync.core.conversation import SMALL
+from swift_lightsync.sync.core.shared_set import SECTION
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,10 @@ class Sample:
             grown = math.sqrt(real)
         size += 16 * (grown - slices)
         if with_list:
-            size += len(message.partitions.encoded) * (real / simulated - 1)
+            items = message.partitions
+            # Devices do not become more: what is said of each once stays.
+            once = sum(SECTION.size + len(name) for name in items.devices)
+            size += (len(items.encoded) - once) * (real / simulated - 1)
         return round(size), round(4 * differ * grown / slices)
 
 

@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
 
 from cosbench.reports import page
 from swift_lightsync.common.svg import Axis, Series, line_plot
@@ -66,15 +65,13 @@ _AXES = (Axis('sync delay (minutes)', log=True),
          Axis('network overhead (MB a node)', log=True))
 
 
-def write_page(directory: str, name: str, title: str,
-          parts: Iterable[str]) -> None:
-    """Write a page.
+def write_page(directory: str, title: str, parts: Iterable[str]) -> None:
+    """Write the page ``figures.html``.
 
-    :param name: of the file, without its ending
     :param parts: plots, and other HTML
     """
     os.makedirs(directory, exist_ok=True)
-    path = os.path.join(directory, name + '.html')
+    path = os.path.join(directory, 'figures.html')
     with open(path, 'w', encoding='utf8') as output:
         output.write(page.page(title, parts))
     print('wrote %s' % path)
@@ -114,18 +111,3 @@ def curve(title: str, label: str, series: dict[str, list[float]]) -> str:
         'round', at=list(range(1, most + 1))), Axis(label), [
             Series(name, list(enumerate(values, 1)))
             for name, values in series.items()])
-
-
-def plot_rounds(directory: str, outcomes: list[Any]) -> None:
-    """Write a page with the rounds of some outcomes."""
-    parts = []
-    for scenario in dict.fromkeys(each.scenario for each in outcomes):
-        parts.append(page.heading(scenario))
-        for label, field in (('sync delay (s)', 'delay'),
-                             ('bytes a node', 'bytes'),
-                             ('partitions that differ', 'differing')):
-            parts.append(curve(scenario, label, {
-                each.protocol: [getattr(result, field)
-                                for result in each.results]
-                for each in outcomes if each.scenario == scenario}))
-    write_page(directory, 'rounds', 'Rounds', parts)

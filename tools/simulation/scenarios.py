@@ -4,8 +4,8 @@ measured.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Callable
 
 from tools.simulation.network import Reach
 from tools.simulation.world import World

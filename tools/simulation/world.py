@@ -7,7 +7,6 @@ Nothing in it knows the real time; all randomness follows from the seed.
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Optional
 
 from swift_lightsync.sync.replicator_options import DEFAULT_BATCH
 from tools.arguments import require
@@ -55,7 +54,7 @@ class Settings:
     seed: int = 0
     sample: int = 8192
     regions: int = 1
-    full_exchange: Optional[float] = 3600.0
+    full_exchange: float | None = 3600.0
     interval: float = 30.0
     costs: Costs = field(default=TODAY)
     ring: str = 'dealt'

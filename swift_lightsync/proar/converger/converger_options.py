@@ -3,12 +3,7 @@
 
 from dataclasses import dataclass
 
-from swift_lightsync.common.options import (
-    Options,
-    integer,
-    number,
-    option,
-)
+from swift_lightsync.common.options import Options, integer, number, option
 
 MOST = 10 ** 9
 _SECONDS = number(0.001, 3600)

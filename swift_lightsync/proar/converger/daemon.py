@@ -11,7 +11,7 @@ import socket
 import time
 from collections import defaultdict
 from functools import partial
-from typing import Any, List, Optional
+from typing import Any
 
 from swift.common.concurrency import Timeout, sleep
 from swift.common.daemon import Daemon, run_daemon
@@ -31,12 +31,8 @@ from swift.obj.diskfile import DiskFileRouter
 
 from swift_lightsync.common.parent import end_with_parent
 from swift_lightsync.common.quiet_logger import QuietLogger
-from swift_lightsync.proar.converger.converger_options import (
-    ConvergerOptions,
-)
-from swift_lightsync.proar.converger.followed_device import (
-    FollowedDevice,
-)
+from swift_lightsync.proar.converger.converger_options import ConvergerOptions
+from swift_lightsync.proar.converger.followed_device import FollowedDevice
 from swift_lightsync.proar.converger.log_watch import LogWatch
 from swift_lightsync.proar.converger.one_process import be_alone
 from swift_lightsync.proar.converger.peer_queue import PeerQueues
@@ -82,21 +78,21 @@ class ObjectConverger(Daemon):
         self.policies = [policy for policy in POLICIES
                          if policy.policy_type == REPL_POLICY]
         self.router = DiskFileRouter(conf, self.logger)
-        self.devices: List[FollowedDevice] = []
+        self.devices: list[FollowedDevice] = []
         self.rounds = Rounds(
             lambda: [asker for device in self.devices
                      for asker in device.askers()],
             self.options.vouch_seconds, self.logger)
-        self._rings: List[list] = []
+        self._rings: list[list] = []
         #: a socket: no other converger has these devices; None: not yet sure
-        self._alone: Optional[socket.socket] = None
+        self._alone: socket.socket | None = None
         #: names of the devices that this process follows; None: all
-        self._only: Optional[List[str]] = None
+        self._only: list[str] | None = None
         self._worker_count = 1
         #: what was recorded last, and when
         self._reported: Any = None
         self._reported_at = 0.0
-        self._shared_out: List[str] = []
+        self._shared_out: list[str] = []
 
     def get_worker_args(self, once=False, **kwargs):
         """Share out the devices among worker processes.

@@ -9,13 +9,7 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from swift.common.concurrency import (
-    Empty,
-    LightQueue,
-    Timeout,
-    spawn,
-    tpool,
-)
+from swift.common.concurrency import Empty, LightQueue, Timeout, spawn, tpool
 
 from swift_lightsync.proar.converger.followed_log import FollowedLog
 from swift_lightsync.proar.converger.followed_policy import FollowedPolicy
@@ -49,7 +43,7 @@ class FollowedDevice:
     """
 
     def __init__(self, name, nodes, router, watch, peer_queues, options,
-                 logger, rings_agree=lambda since: True):
+                 logger, rings_agree):
         self._rings_agree = rings_agree
         self.name = name
         self.manager = router[nodes[0][0]]

@@ -6,7 +6,6 @@ the console script of a daemon does: inotify_simple imports select.poll, though
 nothing here uses it.
 """
 
-from typing import Dict, Optional, Set, Tuple
 
 from inotify_simple import INotify, flags
 from swift.common.concurrency import Timeout, sleep, trampoline
@@ -21,7 +20,7 @@ class LogWatch:
     """Watches directories. Only :meth:`wait` waits."""
 
     def __init__(self):
-        self._paths: Dict[int, str] = {}
+        self._paths: dict[int, str] = {}
         self._inotify = None
         try:
             self._inotify = INotify(nonblocking=True)
@@ -59,7 +58,7 @@ class LogWatch:
         :returns: a set of (directory, name); with (None, None) if events were
             lost
         """
-        found: Set[Tuple[Optional[str], Optional[str]]] = set()
+        found: set[tuple[str | None, str | None]] = set()
         for event in self._inotify.read(timeout=0) if self._inotify else ():
             if event.mask & flags.Q_OVERFLOW:
                 found.add((None, None))

@@ -8,9 +8,9 @@ devices are the same byte for byte. PROTOCOL.md, "Convergence".
 import os
 import pickle
 from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Callable, Dict, Iterator, Optional, Tuple
 
 from swift.common.exceptions import (
     DiskFileDeleted,
@@ -51,9 +51,9 @@ class Change:
     """
     method: str
     timestamp: Timestamp
-    metadata: Dict[str, str]
+    metadata: dict[str, str]
     length: int = 0
-    body: Optional[Callable[[], Iterator[bytes]]] = None
+    body: Callable[[], Iterator[bytes]] | None = None
 
     def headers(self):
         """Return the headers of the request."""
@@ -73,7 +73,7 @@ class ObjectState:
     :param changes: in the order in which they are to be made
     """
     path: str = ''
-    changes: Tuple[Change, ...] = ()
+    changes: tuple[Change, ...] = ()
 
     @property
     def newest(self):

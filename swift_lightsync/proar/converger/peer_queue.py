@@ -8,7 +8,7 @@ that device is delayed.
 
 import time
 from collections import OrderedDict
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from swift.common.concurrency import Timeout, sleep, spawn_n
 
@@ -36,12 +36,12 @@ class PeerQueue:
         self.logger = logger
         self.once = once
         #: (log, peer); the values say nothing
-        self._waiting: 'OrderedDict[Tuple[Any, int], None]' = OrderedDict()
+        self._waiting: OrderedDict[tuple[Any, int], None] = OrderedDict()
         self._workers = 0
         self._backoff = Backoff(options.retry_delay, options.max_retry_delay)
         self._is_awaited = False
         #: Pushers without work, whose connections are kept, and since when
-        self._idle: List[Pusher] = []
+        self._idle: list[Pusher] = []
         self._idle_since = 0.0
 
     @property
@@ -132,7 +132,7 @@ class PeerQueues:
     def __init__(self, *args, **kwargs):
         self._args = args
         self._kwargs = kwargs
-        self._queues: Dict[Tuple[str, int, str], PeerQueue] = {}
+        self._queues: dict[tuple[str, int, str], PeerQueue] = {}
 
     def add(self, log, node):
         """Push what a device, a dict of the ring, lacks of a log."""

@@ -6,9 +6,9 @@ device, and each answer tells the outcome. PROTOCOL.md, "Convergence".
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Callable
 from urllib.parse import quote
 
 from swift.common.bufferedhttp import BufferedHTTPConnection

@@ -7,7 +7,7 @@ bit for each region in which primary roles live; none of these: in all.
 PROTOCOL.md, "Ring epochs".
 """
 
-from typing import FrozenSet, Iterable
+from collections.abc import Iterable
 
 VERSION_BITS = 20
 #: The greatest number of a region that can be named.
@@ -32,7 +32,7 @@ def version_in(epoch: int) -> int:
     return epoch & _VERSIONS
 
 
-def regions_in(epoch: int) -> FrozenSet[int]:
+def regions_in(epoch: int) -> frozenset[int]:
     """Return the regions of an epoch."""
     return frozenset(region for region in range(MAX_REGION + 1)
                      if epoch >> VERSION_BITS + region & 1)

@@ -5,8 +5,9 @@ PROTOCOL.md, "What a device may have lost". No clock that can be set is
 compared with that of another machine, or with itself before a restart.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Dict, Iterable, Mapping, Tuple
+from typing import Annotated
 
 from swift_lightsync.common.records import Between, Record
 
@@ -37,10 +38,10 @@ class Filling(Record):
     loss: Time
     seen: Time
     served: float = 0.0
-    awaited: Dict[int, Moment] = field(default_factory=dict)
+    awaited: dict[int, Moment] = field(default_factory=dict)
 
     def after(self, began: int,
-              words: Mapping[int, Tuple[float, float]]) -> 'Filling':
+              words: Mapping[int, tuple[float, float]]) -> 'Filling':
         """Return the filling after a round of questions.
 
         :param began: when the round began, nanoseconds

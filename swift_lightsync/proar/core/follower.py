@@ -7,30 +7,14 @@ cannot be pushed holds nothing up. PROTOCOL.md, "Convergence"; PROAR §IV-C,
 Algorithm 2.
 """
 
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import (
-    Callable,
-    Collection,
-    Dict,
-    FrozenSet,
-    Iterable,
-    List,
-    Optional,
-    Set,
-    Tuple,
-)
 
 from swift_lightsync.proar.core.epochs import is_newer
-from swift_lightsync.proar.core.oplog import (
-    OVER,
-    Entry,
-    Op,
-    State,
-    place_of,
-)
+from swift_lightsync.proar.core.oplog import OVER, Entry, Op, State, place_of
 
 #: path hash, and whether it is about container updates
-Key = Tuple[bytes, bool]
+Key = tuple[bytes, bool]
 
 
 @dataclass(frozen=True)
@@ -44,7 +28,7 @@ class Push:
         not the object
     """
     path_hash: bytes
-    eversions: Tuple[int, ...]
+    eversions: tuple[int, ...]
     logged: int
     is_row: bool = False
 
@@ -64,7 +48,7 @@ class Mark:
     """
     eversion: int
     state: State
-    holders: FrozenSet[int]
+    holders: frozenset[int]
 
 
 def _key(entry: Entry) -> Key:
@@ -82,9 +66,9 @@ class _Open:
     :param is_aside: whether all that lack it did not take it
     """
     entry: Entry
-    lacking: Set[int]
-    holders: Set[int]
-    refused: Set[int] = field(default_factory=set)
+    lacking: set[int]
+    holders: set[int]
+    refused: set[int] = field(default_factory=set)
     is_aside: bool = False
 
 
@@ -96,20 +80,20 @@ class Follower:
     :param ring_version: of the ring that tells so
     """
 
-    def __init__(self, peers_of: Callable[[bytes], FrozenSet[int]],
+    def __init__(self, peers_of: Callable[[bytes], frozenset[int]],
                  ring_version: int = 0) -> None:
         self._peers_of = peers_of
         self._ring_version = ring_version
         #: by the number of the segment, and by eversion
-        self._open: Dict[int, Dict[int, _Open]] = {}
-        self._intents: Dict[int, Entry] = {}
+        self._open: dict[int, dict[int, _Open]] = {}
+        self._intents: dict[int, Entry] = {}
         #: by the id of the peer, and by key: the eversions that it
         #: lacks, those first that it has lacked for longest
-        self._queues: Dict[int, Dict[Key, List[int]]] = {}
+        self._queues: dict[int, dict[Key, list[int]]] = {}
         #: by the id of the peer: how many entries it lacks
-        self._behind: Dict[int, int] = {}
+        self._behind: dict[int, int] = {}
 
-    def add(self, entry: Entry) -> List[Mark]:
+    def add(self, entry: Entry) -> list[Mark]:
         """Take in an entry of the log, and return what to note."""
         if entry.state in (State.INTENT, State.UNDECIDED):
             self._intents[entry.eversion] = entry
@@ -130,11 +114,11 @@ class Follower:
             self._behind[peer] = self._behind.get(peer, 0) + 1
         return []
 
-    def intents(self) -> List[Entry]:
+    def intents(self) -> list[Entry]:
         """Return the entries whose outcome is not known."""
         return list(self._intents.values())
 
-    def decide(self, entry: Entry) -> List[Mark]:
+    def decide(self, entry: Entry) -> list[Mark]:
         """Take in the outcome of an intent, and return what to note.
 
         :param entry: the entry as it is now
@@ -145,12 +129,12 @@ class Follower:
 
     # Pushing
 
-    def lacking(self) -> List[int]:
+    def lacking(self) -> list[int]:
         """Return the ids of the peers that lack something."""
         return [peer for peer, queue in self._queues.items() if queue]
 
     def pushes(self, peer: int, most: int,
-               without: Collection[Key] = ()) -> List[Push]:
+               without: Collection[Key] = ()) -> list[Push]:
         """Return what a peer lacks, the oldest first, without intents.
 
         :param peer: a device id
@@ -158,7 +142,7 @@ class Follower:
         :param without: keys of what to leave out
         :returns: a Push of each object
         """
-        found: List[Push] = []
+        found: list[Push] = []
         for key, eversions in self._queues.get(peer, {}).items():
             if len(found) == most:
                 break
@@ -170,7 +154,7 @@ class Follower:
                     self._open[number][eversions[0]].entry.logged, is_row))
         return found
 
-    def applied(self, peer: int, push: Push) -> List[Mark]:
+    def applied(self, peer: int, push: Push) -> list[Mark]:
         """Note that a peer holds what was pushed, or need not hold it.
 
         :returns: what to note in the log
@@ -192,7 +176,7 @@ class Follower:
             self._drop(eversion)
         yield Mark(eversion, state, frozenset(found.holders))
 
-    def refused(self, peer: int, push: Push) -> List[Mark]:
+    def refused(self, peer: int, push: Push) -> list[Mark]:
         """Note that a peer that is well did not take what was pushed.
 
         It is tried again after everything else that the peer lacks.
@@ -222,7 +206,7 @@ class Follower:
         return State.HELD if is_newer(
             entry.ring_version, self._ring_version) else State.CONVERGED
 
-    def _found(self, eversion: int) -> Optional[_Open]:
+    def _found(self, eversion: int) -> _Open | None:
         number, _ = place_of(eversion)
         return self._open.get(number, {}).get(eversion)
 
@@ -243,7 +227,7 @@ class Follower:
 
     # Segments
 
-    def open_in(self, number: int) -> List[Entry]:
+    def open_in(self, number: int) -> list[Entry]:
         """Return the entries of a segment that some peer lacks, or intents."""
         return [found.entry for found
                 in self._open.get(number, {}).values()] + [
@@ -268,7 +252,7 @@ class Follower:
     # What is told of it
 
     @property
-    def behind(self) -> Dict[int, int]:
+    def behind(self) -> dict[int, int]:
         """How many entries each peer lacks, by its id, if any."""
         return {peer: count for peer, count in self._behind.items() if count}
 
@@ -290,7 +274,7 @@ class Follower:
                    for found in segment.values())
 
     @property
-    def oldest(self) -> Optional[Entry]:
+    def oldest(self) -> Entry | None:
         """One of the oldest entries that a peer lacks, or None."""
         return min((next(iter(segment.values())).entry
                     for segment in self._open.values()),

@@ -7,9 +7,10 @@ PROTOCOL.md, "The log"; PROAR §IV-C, Figure 4.
 import re
 import struct
 import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import FrozenSet, Iterable, Iterator, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 MAGIC = b'PROARLOG'
 VERSION = 2
@@ -139,7 +140,7 @@ class Entry:
     ring_version: int = 0
     eversion: int = 0
     state: State = State.INTENT
-    holders: FrozenSet[int] = frozenset()
+    holders: frozenset[int] = frozenset()
 
     def encode(self, eversion: int) -> bytes:
         """Return the record for a place in the log, RECORD bytes."""
@@ -205,7 +206,7 @@ class Entry:
             self, state=State.COMMITTED if on_disk else State.ABORTED)
 
 
-def _packed(holders: Iterable[int]) -> Tuple[int, ...]:
+def _packed(holders: Iterable[int]) -> tuple[int, ...]:
     known = [each + 1 for each in sorted(holders) if each <= MAX_HOLDER]
     return tuple((known + [0] * MAX_HOLDERS)[:MAX_HOLDERS])
 
@@ -240,7 +241,7 @@ def eversion_of(number: int, index: int) -> int:
     return number << _INDEX_BITS | index
 
 
-def place_of(eversion: int) -> Tuple[int, int]:
+def place_of(eversion: int) -> tuple[int, int]:
     """Return (the number of a record's segment, its index there)."""
     return eversion >> _INDEX_BITS, eversion & CAPACITY
 
@@ -250,7 +251,7 @@ _DURABLE = State.COMMITTED, State.HELD, State.CONVERGED
 _NOT_OVER = re.compile(b'[^%s]' % re.escape(bytes(OVER)), re.DOTALL)
 
 
-def exposed(content: bytes, has_writer: bool) -> Tuple[int, Optional[int]]:
+def exposed(content: bytes, has_writer: bool) -> tuple[int, int | None]:
     """Count the operations of a segment that no other device is known to hold.
 
     :param content: of the segment, from its begin on
@@ -282,7 +283,7 @@ def not_over(content: bytes, ring_version: int) -> Iterator[int]:
         yield from range(1, records + 1)
 
 
-def position(content: bytes) -> Tuple[int, int]:
+def position(content: bytes) -> tuple[int, int]:
     """Return how far a segment is.
 
     :param content: of the segment, from its begin on

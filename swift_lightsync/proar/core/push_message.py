@@ -6,19 +6,9 @@ PROTOCOL.md, "A push of many".
 
 import json
 import struct
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import (
-    Annotated,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Literal,
-    NamedTuple,
-    Sequence,
-    Tuple,
-    get_args,
-)
+from typing import Annotated, Literal, NamedTuple, get_args
 
 from swift_lightsync.common.cached import cached_property
 from swift_lightsync.common.records import (
@@ -42,9 +32,9 @@ METHODS = get_args(_Method)
 _LENGTHS = struct.Struct('<LL')
 _Number = Annotated[int, Between(0, (1 << 32) - 1)]
 #: what stands in JSON of an object, and of the answers to objects
-_Head = Tuple[_Number, str, Tuple[Tuple[_Method, Dict[str, str], _Number],
+_Head = tuple[_Number, str, tuple[tuple[_Method, dict[str, str], _Number],
                                   ...]]
-_Answers = Tuple[Annotated[Tuple[Tuple[_Number, str, str], ...],
+_Answers = tuple[Annotated[tuple[tuple[_Number, str, str], ...],
                            Length(1 << 32, 1)], ...]
 
 
@@ -56,7 +46,7 @@ class SentChange(NamedTuple):
     :param length: of its body, in bytes
     """
     method: str
-    headers: Dict[str, str]
+    headers: dict[str, str]
     length: int = 0
 
 
@@ -71,7 +61,7 @@ class SentObject:
     """
     partition: int
     path: str
-    changes: Tuple[SentChange, ...]
+    changes: tuple[SentChange, ...]
     body: bytes = b''
 
     @cached_property
@@ -111,7 +101,7 @@ def batch_of(objects: Sequence[SentObject]) -> int:
     return len(objects)
 
 
-def decode_push(data: bytes) -> List[SentObject]:
+def decode_push(data: bytes) -> list[SentObject]:
     """Read a message.
 
     :param data: at most MAX_BYTES
@@ -163,7 +153,7 @@ def encode_answers(answers: Iterable[Iterable[Answer]]) -> bytes:
     return json.dumps([list(found) for found in answers]).encode()
 
 
-def decode_answers(data: bytes, count: int) -> List[List[Answer]]:
+def decode_answers(data: bytes, count: int) -> list[list[Answer]]:
     """Read the answer to a push.
 
     :param count: of objects that were pushed

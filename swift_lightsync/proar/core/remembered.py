@@ -7,8 +7,9 @@ of a disk was restored. PROTOCOL.md, "A log that went back".
 
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Callable, Dict, Tuple
+from typing import Annotated
 
 from swift_lightsync.common.records import Between, Length, Record
 
@@ -31,7 +32,7 @@ class LogPosition(Record):
         sure, index of the last one that is there) of the newest ones
     """
     identity: Annotated[str, Length(32)]
-    segments: Annotated[Tuple[Tuple[Number, Index, Index], ...],
+    segments: Annotated[tuple[tuple[Number, Index, Index], ...],
                         Length(NEWEST)]
 
     @property
@@ -54,7 +55,7 @@ class Remembered:
     """
     identity: bytes = bytes(16)
     older_since: int = 0
-    segments: Dict[int, int] = field(default_factory=dict)
+    segments: dict[int, int] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """Return SIZE bytes."""
@@ -98,7 +99,7 @@ class Remembered:
                 return replace(self, older_since=now)
             if not is_filled(self.older_since):
                 return self
-            known: Dict[int, int] = {}
+            known: dict[int, int] = {}
         elif self.older_since and not is_filled(self.older_since):
             return self
         else:

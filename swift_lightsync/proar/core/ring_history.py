@@ -6,17 +6,9 @@ PROTOCOL.md, "Ring epochs".
 
 import json
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import (
-    Annotated,
-    Any,
-    Dict,
-    FrozenSet,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-)
+from typing import Annotated, Any
 
 from swift_lightsync.common.records import Between, Length, Record
 from swift_lightsync.proar.core.role_ring import Rows
@@ -55,7 +47,7 @@ class OtherRoles(Record):
     :param rings: version -> the devices, the primary role first
     """
     partition: Annotated[int, Between(0, (1 << 32) - 1)]
-    rings: Annotated[Dict[int, Annotated[
+    rings: Annotated[dict[int, Annotated[
         tuple[RoleNode, ...], Length(MOST_NODES)]], Length(MOST_RINGS)]
 
     def header(self) -> str:
@@ -75,9 +67,9 @@ class Epoch:
     """
     version: int
     rows: Sequence[Sequence[int]]
-    devices: Sequence[Optional[Mapping[str, Any]]]
+    devices: Sequence[Mapping[str, Any] | None]
     part_shift: int
-    regions: FrozenSet[int] = frozenset()
+    regions: frozenset[int] = frozenset()
 
     def partition(self, path_hash: bytes) -> int:
         """Return the partition of an object."""
@@ -85,7 +77,7 @@ class Epoch:
         top, = struct.unpack('>L', path_hash[:4])
         return top >> self.part_shift
 
-    def roles(self, path_hash: bytes) -> List[Mapping[str, Any]]:
+    def roles(self, path_hash: bytes) -> list[Mapping[str, Any]]:
         """Return the devices of an object, the primary role first."""
         rows = Rows.of(self.rows, self.devices, self.regions,
                        self.partition(path_hash))
@@ -105,8 +97,8 @@ class RingHistory:
     """Keeps the ring before the present one, for as long as it runs."""
 
     def __init__(self) -> None:
-        self._now: Dict[int, Epoch] = {}
-        self._before: Dict[int, Epoch] = {}
+        self._now: dict[int, Epoch] = {}
+        self._before: dict[int, Epoch] = {}
 
     def is_known(self, policy: int, version: int) -> bool:
         """Return whether a policy's ring of now was seen before.
@@ -115,7 +107,7 @@ class RingHistory:
         """
         return policy in self._now and self._now[policy].version == version
 
-    def epochs(self, policy: int, now: Epoch) -> List[Epoch]:
+    def epochs(self, policy: int, now: Epoch) -> list[Epoch]:
         """Return the ring of a policy, and the one before if it has changed.
 
         :param policy: index of the policy
@@ -129,7 +121,7 @@ class RingHistory:
         return [now] if before is None else [now, before]
 
 
-def versions_of(header: Optional[str]) -> 'frozenset[int]':
+def versions_of(header: str | None) -> 'frozenset[int]':
     """Return the versions that a header names; none if it is none."""
     parts = (header or '').split(',')
     return frozenset(int(part) for part in parts[:MOST_RINGS]
@@ -137,7 +129,7 @@ def versions_of(header: Optional[str]) -> 'frozenset[int]':
 
 
 def unknown_roles(epochs: Sequence[Epoch], versions: 'frozenset[int]',
-                  path_hash: bytes) -> Optional[OtherRoles]:
+                  path_hash: bytes) -> OtherRoles | None:
     """
     Return the roles of rings that a request does not name, if there are any.
 

@@ -5,18 +5,9 @@ PROTOCOL.md, "The primary role hash ring"; PROAR §IV-A, Algorithm 1.
 """
 
 import struct
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import (
-    Any,
-    Collection,
-    FrozenSet,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    TypeVar,
-)
+from typing import Any, TypeVar
 
 #: the ultimate value of 32 bits
 ULTIMATE = 0xffffffff
@@ -37,7 +28,7 @@ def unit(slots: int) -> int:
     return ULTIMATE // slots
 
 
-def points(slots: int) -> List[int]:
+def points(slots: int) -> list[int]:
     """Return the points of a ring; Algorithm 1's HashArray."""
     return [index * unit(slots) for index in range(slots)]
 
@@ -57,7 +48,7 @@ def slot_of(path_hash: bytes, slots: int) -> int:
 
 
 def roles(devices: Sequence[_Device], slot: int,
-          first: Collection[int] = ()) -> List[_Device]:
+          first: Collection[int] = ()) -> list[_Device]:
     """
     Return the devices of an object from its slot on, the primary role first.
 
@@ -80,12 +71,12 @@ class Rows:
     :param primary: the rows that may be slots: those whose devices are in the
         regions of primary roles, if there are any, or all
     """
-    ids: Tuple[int, ...]
-    primary: Tuple[int, ...]
+    ids: tuple[int, ...]
+    primary: tuple[int, ...]
 
     @classmethod
     def of(cls, table: Sequence[Sequence[int]],
-           devices: Sequence[Optional[Mapping[str, Any]]],
+           devices: Sequence[Mapping[str, Any] | None],
            regions: Collection[int], partition: int) -> 'Rows':
         """Return the Rows of a partition; without ids if it has none.
 
@@ -103,10 +94,10 @@ class Rows:
         """Return the slot of an object."""
         return self.primary[slot_of(path_hash, len(self.primary))]
 
-    def roles(self, slot: int) -> List[int]:
+    def roles(self, slot: int) -> list[int]:
         """Return the ids of an object's devices, the primary role first."""
         return roles(self.ids, slot, self.primary)
 
-    def others(self, device: int) -> FrozenSet[int]:
+    def others(self, device: int) -> frozenset[int]:
         """Return the ids of the other devices."""
         return frozenset(self.ids) - {device}

@@ -5,7 +5,7 @@ PROTOCOL.md, "Rows".
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Dict, Literal, Optional
+from typing import Annotated, Any, Literal
 
 from swift_lightsync.common.records import Length, Record
 
@@ -28,16 +28,16 @@ class Row(Record):
     account: _Name
     container: _Name
     obj: _Name
-    headers: Dict[str, str]
-    db_state: Optional[str] = None
-    container_path: Optional[str] = None
+    headers: dict[str, str]
+    db_state: str | None = None
+    container_path: str | None = None
 
     @property
     def path(self) -> str:
         """/account/container/object"""
         return '/%s/%s/%s' % (self.account, self.container, self.obj)
 
-    def data(self) -> Dict[str, Any]:
+    def data(self) -> dict[str, Any]:
         """Return what Swift keeps."""
         found = dict(vars(self))
         if self.container_path is None:

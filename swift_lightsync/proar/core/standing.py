@@ -1,22 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a primary role may answer alone. PROTOCOL.md, "Vouching"."""
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import (
-    Annotated,
-    Collection,
-    Dict,
-    FrozenSet,
-    Iterable,
-    Mapping,
-    Optional,
-    Tuple,
-)
+from typing import Annotated, Optional
 
 from swift_lightsync.common.records import Length, Record
 from swift_lightsync.proar.core.filling import NS, Filling, Moment, Time
 
-Place = Tuple[int, int]
+Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -36,7 +28,7 @@ class Told(Record):
     asked: Time
     ring: int
     can_tell: bool
-    held: Tuple[Place, ...] = ()
+    held: tuple[Place, ...] = ()
     is_older: bool = False
     passed: Moment = 0.0
     time: Moment = 0.0
@@ -61,8 +53,8 @@ class Standing(Record):
     ring: int
     seconds: float
     round: Time = 0
-    told: Dict[int, Told] = field(default_factory=dict)
-    filling: Optional[Filling] = None
+    told: dict[int, Told] = field(default_factory=dict)
+    filling: Filling | None = None
 
     def after(self, began: int, answers: Mapping[int, Told],
               is_of_all: bool = True) -> 'Standing':
@@ -76,7 +68,7 @@ class Standing(Record):
         """
         if not is_of_all:
             return replace(self, told={**self.told, **answers})
-        told: Dict[int, Told] = {
+        told: dict[int, Told] = {
             peer: each for peer, each in self.told.items()
             if self._counts(each.asked, began)}
         told.update(answers)
@@ -118,7 +110,7 @@ class Standing(Record):
             and not any(each.is_older for each in self.told.values()) \
             and self.filling.is_complete(peers, reclaim_age)
 
-    def open_peers(self) -> FrozenSet[int]:
+    def open_peers(self) -> frozenset[int]:
         """Return the peers whose last word keeps reads from being answered.
 
         They have another ring, hold what is missing here, or know the log
@@ -131,7 +123,7 @@ class Standing(Record):
     def _counts(self, asked: int, now: int) -> bool:
         return asked <= now < asked + int(self.seconds * NS)
 
-    def others(self) -> Dict[int, int]:
+    def others(self) -> dict[int, int]:
         """Return the peers that have another ring, and its version."""
         return {peer: each.ring for peer, each in self.told.items()
                 if each.ring != self.ring}
@@ -156,7 +148,7 @@ class Standing(Record):
             each.ring == ring for each in self.told.values())
 
     def silent(self, now: int, peers: Iterable[int],
-               missed: int = 0) -> Tuple[int, ...]:
+               missed: int = 0) -> tuple[int, ...]:
         """Return those of some peers whose word does not count.
 
         :param now: nanoseconds
@@ -174,7 +166,7 @@ class Standing(Record):
 
     def doubters(self, now: int, place: Place, devices: Collection[int],
                  takers: Iterable[int],
-                 missed: int) -> Optional[Tuple[int, ...]]:
+                 missed: int) -> tuple[int, ...] | None:
         """Return those of the ring's devices that may know of a write to a
         place which this one misses; None if any device may.
 
@@ -188,7 +180,7 @@ class Standing(Record):
         return tuple({*self.silent(now, devices, missed),
                       *self.unsure(takers)})
 
-    def unsure(self, peers: Iterable[int]) -> Tuple[int, ...]:
+    def unsure(self, peers: Iterable[int]) -> tuple[int, ...]:
         """Return those of some peers that may have lost what they held.
 
         :param peers: ids of devices
@@ -196,7 +188,7 @@ class Standing(Record):
         return tuple(peer for peer in peers
                      if peer in self.told and self.told[peer].is_unsure)
 
-    def unheard(self, peers: Iterable[int]) -> Tuple[int, ...]:
+    def unheard(self, peers: Iterable[int]) -> tuple[int, ...]:
         """Return those of some peers that did not vouch when last asked.
 
         :param peers: ids of devices

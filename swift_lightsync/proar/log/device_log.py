@@ -5,7 +5,6 @@ import logging
 import os
 import time
 from dataclasses import dataclass
-from typing import Dict, Optional, Tuple
 
 from swift_lightsync.proar.core.oplog import FormatError, exposed
 from swift_lightsync.proar.log.intent import Intent
@@ -33,7 +32,7 @@ class Exposure:
         none
     """
     entries: int = 0
-    since: Optional[float] = None
+    since: float | None = None
 
 
 class DeviceLog:
@@ -47,7 +46,7 @@ class DeviceLog:
         self.directory = logs_path(device_path)
         self._writer = SegmentWriter(self.directory, logger)
         #: number of a segment -> (what changes with it, its Exposure)
-        self._seen: Dict[int, Tuple[Tuple[int, bool], Exposure]] = {}
+        self._seen: dict[int, tuple[tuple[int, bool], Exposure]] = {}
         #: when it was measured, in seconds of two clocks, and how many have
         #: begun since
         self._measured, self._measured_at = -GOOD, 0.0

@@ -9,7 +9,6 @@ the device vouches for nobody. PROTOCOL.md, "Vouching" and "The log".
 
 import os
 from contextlib import suppress
-from typing import List, Optional
 
 from swift_lightsync.proar.core.oplog import Entry, FormatError, Op, position
 from swift_lightsync.proar.core.remembered import NEWEST, LogPosition
@@ -29,7 +28,7 @@ CUT = '.cut'
 
 
 def held_entries(device_path: str, policy: int,
-                 ring_version: int) -> List[Entry]:
+                 ring_version: int) -> list[Entry]:
     """Return the operations on objects that some device may lack.
 
     :param device_path: of the device
@@ -52,7 +51,7 @@ def held_entries(device_path: str, policy: int,
             pass
 
 
-def _held(path: str, ring_version: int) -> List[Entry]:
+def _held(path: str, ring_version: int) -> list[Entry]:
     segment = open_segment(path, os.O_RDONLY)
     if segment is None:
         os.stat(path)  # It is gone, or has no header yet.
@@ -63,7 +62,7 @@ def _held(path: str, ring_version: int) -> List[Entry]:
         segment.close()
 
 
-def log_position(device_path: str) -> Optional[LogPosition]:
+def log_position(device_path: str) -> LogPosition | None:
     """Return how far the log of a device is; None if it has none.
 
     A segment that cannot be read is left out.

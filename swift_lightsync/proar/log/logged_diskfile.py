@@ -10,7 +10,7 @@ when both have ended.
 import copy
 import time
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from swift.common.concurrency import tpool
@@ -135,7 +135,7 @@ class LoggedWrites(_Writer):
         super().close()
 
 
-@lru_cache(maxsize=None)
+@cache
 def _logged(writer):
     """Return a subclass of a class of writers that logs what it puts."""
     return type(writer.__name__, (LoggedWrites, writer), {})

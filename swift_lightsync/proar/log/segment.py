@@ -12,7 +12,6 @@ import fcntl
 import os
 import struct
 from contextlib import suppress
-from typing import List, Optional, Tuple
 
 from swift_lightsync.common.files import sync_directory
 from swift_lightsync.proar.core.oplog import (
@@ -108,7 +107,7 @@ class Segment:
                 yield entry
 
     def _decoded(self, data, index):
-        found: List[Tuple[int, Optional[Entry]]] = []
+        found: list[tuple[int, Entry | None]] = []
         for start in range(0, len(data), RECORD):
             record = data[start:start + RECORD].ljust(RECORD, b'\0')
             if any(record):

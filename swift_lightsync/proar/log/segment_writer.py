@@ -11,7 +11,7 @@ import errno
 import logging
 import os
 from collections import Counter
-from typing import Any, List, Set, Tuple
+from typing import Any
 
 from swift.common.concurrency import patcher
 
@@ -51,14 +51,14 @@ class SegmentWriter:
         self._next = 0
         self._condition = threading.Condition()
         self._making = threading.Lock()
-        self._waiting: List[Intent] = []
-        self._ended: List[Tuple[Intent, State]] = []
+        self._waiting: list[Intent] = []
+        self._ended: list[tuple[Intent, State]] = []
         #: how many outcomes were told, and how many are noted
         self._told = self._noted = 0
         #: Segment -> how many intents in it have not ended
-        self._uses: 'Counter[Any]' = Counter()
+        self._uses: Counter[Any] = Counter()
         #: numbers of the segments that could not be written
-        self._failed: Set[int] = set()
+        self._failed: set[int] = set()
         self._thread: Any = None
         self._is_closed = False
 

@@ -5,7 +5,7 @@ The first attempt that decides it answers. PROTOCOL.md.
 """
 
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 
 from swift.common.concurrency import sleep
 from swift.common.http import HTTP_NOT_FOUND, is_success
@@ -14,11 +14,7 @@ from swift.common.swob import (
     HTTPPreconditionFailed,
     HTTPServiceUnavailable,
 )
-from swift.common.utils import (
-    config_true_value,
-    public,
-    quorum_size,
-)
+from swift.common.utils import config_true_value, public, quorum_size
 from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import cors_validation, delay_denial
 from swift.proxy.controllers.obj import ReplicatedObjectController
@@ -35,7 +31,7 @@ from swift_lightsync.proar.proxy.writes import QuorumWrite, RoleWrite
 PAUSES = 0.3, 0.6, 1.2
 
 
-@lru_cache(maxsize=None)
+@cache
 def _allowed_methods():
     return frozenset(
         name for name in dir(PrimaryRoleController) if getattr(getattr(

@@ -5,7 +5,7 @@ While a ring is rolled out, devices of the old and of the new one take writes:
 reads ask both, fail-over writes go to both. PROTOCOL.md, "Ring epochs".
 """
 
-from typing import Any, Dict, List
+from typing import Any
 
 from swift.common.utils import quorum_size
 
@@ -28,7 +28,7 @@ class OtherRings:
     def __init__(self, roles):
         self._roles = roles
         #: version -> node dicts, without those of the present ring
-        self._rings: Dict[int, List[Dict[str, Any]]] = {}
+        self._rings: dict[int, list[dict[str, Any]]] = {}
 
     def learn(self, response):
         """Take in what an answer says.

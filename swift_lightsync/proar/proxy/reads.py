@@ -9,11 +9,7 @@ from operator import itemgetter
 
 from swift.common.concurrency import GreenPile
 from swift.common.header_key_dict import HeaderKeyDict
-from swift.common.http import (
-    HTTP_NOT_FOUND,
-    is_server_error,
-    is_success,
-)
+from swift.common.http import HTTP_NOT_FOUND, is_server_error, is_success
 from swift.common.utils import Timestamp, quorum_size
 from swift.proxy.controllers.obj import ReplicatedObjectController
 

@@ -3,7 +3,6 @@
 """
 
 import copy
-from typing import Dict
 
 from swift.common.http import is_server_error
 from swift.proxy import server
@@ -21,7 +20,7 @@ class RoleApplication(server.Application):
     #: the OtherRings that refusals of what this copy sends tell of, or None;
     #: and the header that names those which it knew when it was made
     _other_rings: 'OtherRings | None' = None
-    _known: Dict[str, str] = {}
+    _known: dict[str, str] = {}
 
     def with_roles(self, ring, other_rings=None):
         """

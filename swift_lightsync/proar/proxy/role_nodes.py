@@ -8,7 +8,7 @@ PROTOCOL.md, "The primary role hash ring".
 """
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from swift.common.ring import Ring
 from swift.common.utils import hash_path
@@ -66,7 +66,7 @@ class Roles:
     partition: int
     version: int
     slot: int
-    nodes: Tuple[Dict[str, Any], ...]
+    nodes: tuple[dict[str, Any], ...]
 
     @classmethod
     def of(cls, ring, policy, account, container, obj):
@@ -108,7 +108,7 @@ class RoleNodeIter(NodeIter):
     :param others_from: is called before the other devices are asked
     """
 
-    primary_nodes: List[Dict[str, Any]]
+    primary_nodes: list[dict[str, Any]]
 
     def __init__(self, *args, others_from=lambda: None, **kwargs):
         super().__init__(*args, **kwargs)

@@ -6,7 +6,6 @@ Undecided, and the whole request is run in another way: no byte of its body has
 been taken from the client. PROTOCOL.md, "Writes".
 """
 
-from typing import Dict
 
 from swift.common.header_key_dict import HeaderKeyDict
 from swift.common.http import (
@@ -29,11 +28,7 @@ from swift_lightsync.proar.names import (
     FAILOVER_HEADER,
     QUORUM,
 )
-from swift_lightsync.proar.proxy.reads import (
-    TIMESTAMP,
-    NewestRead,
-    Undecided,
-)
+from swift_lightsync.proar.proxy.reads import TIMESTAMP, NewestRead, Undecided
 
 
 class Write(ReplicatedObjectController):
@@ -46,7 +41,7 @@ class Write(ReplicatedObjectController):
 
     _failover_kind = QUORUM
     #: replaces the header that names the ring
-    _ring_headers: Dict[str, str] = {}
+    _ring_headers: dict[str, str] = {}
 
     def __init__(self, app, roles, failover, **path):
         super().__init__(app, **path)

@@ -11,7 +11,7 @@ import os
 import time
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.concurrency import tpool
 from swift.common.constraints import valid_timestamp
@@ -29,10 +29,7 @@ from swift_lightsync.common.request_body import number_of
 from swift_lightsync.proar.converger.object_state import Source
 from swift_lightsync.proar.core.oplog import NO_SLOT, Entry, Op
 from swift_lightsync.proar.log.device_log import DeviceLog
-from swift_lightsync.proar.log.logged_diskfile import (
-    LoggedWrite,
-    log_writes,
-)
+from swift_lightsync.proar.log.logged_diskfile import LoggedWrite, log_writes
 from swift_lightsync.proar.names import (
     ALONE,
     DELETED_HEADER,
@@ -44,11 +41,7 @@ from swift_lightsync.proar.names import (
 )
 from swift_lightsync.proar.replaced_files import settled
 from swift_lightsync.proar.server.lag_bounds import LagBounds, LagOptions
-from swift_lightsync.proar.server.row_updates import (
-    LOGGED,
-    Logged,
-    RowUpdates,
-)
+from swift_lightsync.proar.server.row_updates import LOGGED, Logged, RowUpdates
 from swift_lightsync.proar.server.vouching_verbs import VouchingVerbs
 from swift_lightsync.proar.server.write_through import WriteThrough
 from swift_lightsync.proar.vouching.fence import Fence
@@ -78,7 +71,7 @@ class RoleWrite:
     is_bounded: bool
     log: DeviceLog
     entry: Entry
-    fence: Optional[Fence] = None
+    fence: Fence | None = None
     is_vouched: bool = False
 
 
@@ -86,7 +79,7 @@ class PrimaryRoleVerbs(RowUpdates, VouchingVerbs):
     """Makes an object-server's controller log the writes of primary roles."""
 
     #: what this copy of the controller serves; None: any request of Swift's
-    _role_write: Optional[RoleWrite] = None
+    _role_write: RoleWrite | None = None
 
     def setup(self, conf):
         """Set up the stock controller, and what the logs need."""

@@ -6,7 +6,6 @@ is made by Swift's own PUT, POST or DELETE, with the object's own X-Timestamp.
 PROTOCOL.md, "A push of many".
 """
 
-from typing import List
 from urllib.parse import quote
 
 from swift.common.base_storage_server import timing_stats
@@ -14,11 +13,7 @@ from swift.common.concurrency import GreenPool, Semaphore, Timeout
 from swift.common.constraints import valid_timestamp
 from swift.common.exceptions import DiskFileCollision
 from swift.common.header_key_dict import HeaderKeyDict
-from swift.common.http import (
-    HTTP_CONFLICT,
-    HTTP_NOT_FOUND,
-    is_server_error,
-)
+from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND, is_server_error
 from swift.common.request_helpers import get_name_and_placement
 from swift.common.swob import (
     HTTPAccepted,
@@ -31,11 +26,7 @@ from swift.common.swob import (
     Request,
     Response,
 )
-from swift.common.utils import (
-    non_negative_int,
-    public,
-    replication,
-)
+from swift.common.utils import non_negative_int, public, replication
 from swift.obj.server import get_obj_name_and_placement
 
 from swift_lightsync.common.admission import Admission, NotAdmitted
@@ -116,7 +107,7 @@ class PushVerb(VouchingVerbs):
         """Return Answers to all objects, those of a disk that fails to all
         that come after: a converger waits then, whatever the rest would give.
         """
-        broken: List[Answer] = []
+        broken: list[Answer] = []
 
         def take(sent):
             if broken:

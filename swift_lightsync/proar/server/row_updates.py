@@ -13,7 +13,7 @@ import copy
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 from urllib.parse import unquote
 
 from swift.common.concurrency import Event, Timeout, spawn, tpool
@@ -116,9 +116,9 @@ class RowUpdates(ObjectController):
     """Makes an object-server's controller wait for a majority of rows."""
 
     #: the arguments of the updates that a copy would make; None: it is none
-    _notes: Optional[List[Tuple[Tuple, Dict]]] = None
+    _notes: list[tuple[tuple, dict]] | None = None
     #: id of the headers of some updates -> their _Updates
-    _updates: Dict[int, _Updates] = {}
+    _updates: dict[int, _Updates] = {}
 
     def setup(self, conf):
         """Set up the stock controller, and note what updates it keeps."""

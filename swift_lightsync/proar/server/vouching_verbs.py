@@ -22,11 +22,7 @@ from swift.obj.server import ObjectController
 
 from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.common.records import RecordError
-from swift_lightsync.common.request_body import (
-    length_of,
-    number_of,
-    read_body,
-)
+from swift_lightsync.common.request_body import length_of, number_of, read_body
 from swift_lightsync.proar.core.epochs import is_newer
 from swift_lightsync.proar.core.oplog import NO_SLOT
 from swift_lightsync.proar.core.ring_history import (

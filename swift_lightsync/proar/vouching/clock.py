@@ -2,7 +2,7 @@
 """The clock of promises: one for all processes of a machine's boot."""
 
 import time
-from functools import lru_cache
+from functools import cache
 
 
 def now_ns():
@@ -10,7 +10,7 @@ def now_ns():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
-@lru_cache(maxsize=None)
+@cache
 def boot_id():
     """Return what tells this boot of the machine from all others."""
     with open('/proc/sys/kernel/random/boot_id') as file:

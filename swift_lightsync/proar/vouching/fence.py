@@ -5,7 +5,7 @@ PROTOCOL.md, "Vouching", "Fencing".
 """
 
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.concurrency import Timeout, sleep
 from swift.common.http import is_success
@@ -66,7 +66,7 @@ class Fence:
 
     def _tell(self, primary, slot):
         """Tell a primary role that it misses a write, and return if it is."""
-        node: Optional[dict] = self.ring.devs[primary]
+        node: dict | None = self.ring.devs[primary]
         if not node:
             return False
         try:

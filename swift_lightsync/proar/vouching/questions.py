@@ -3,7 +3,6 @@
 """
 
 from collections import defaultdict
-from typing import Dict, Tuple
 
 from swift.common.bufferedhttp import http_connect_raw
 from swift.common.concurrency import Timeout
@@ -57,7 +56,7 @@ def put_question(address, ask, seconds, logger):
 
 def nodes_of(ring):
     """Return (ip, port) of each node -> id -> name of its devices."""
-    nodes: Dict[Tuple[str, int], Dict[int, str]] = defaultdict(dict)
+    nodes: dict[tuple[str, int], dict[int, str]] = defaultdict(dict)
     for node in ring.devs:
         if node:
             nodes[node['replication_ip'], node['replication_port']][

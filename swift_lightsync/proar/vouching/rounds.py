@@ -8,7 +8,7 @@ import os
 import time
 from collections import defaultdict
 from functools import lru_cache
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn, tpool
 
@@ -49,7 +49,7 @@ class Asker(NamedTuple):
     :param policy: a StoragePolicy
     :param manager: its DiskFileManager
     """
-    node: Dict[str, Any]
+    node: dict[str, Any]
     policy: Any
     manager: Any
 
@@ -79,14 +79,14 @@ class Rounds:
         self._seconds = seconds
         self._logger = logger
         #: (policy index, device id) -> its Standing
-        self.standings: Dict[Tuple[int, int], Standing] = {}
+        self.standings: dict[tuple[int, int], Standing] = {}
         #: the same -> since when a device has not vouched for it, Unix time
-        self._silent_since: Dict[Tuple[int, int], float] = {}
+        self._silent_since: dict[tuple[int, int], float] = {}
         #: the same -> its Standing, if the device does not take it
-        self._unnoted: Dict[Tuple[int, int], Standing] = {}
+        self._unnoted: dict[tuple[int, int], Standing] = {}
         #: the same -> the Uses, and peer -> when a read needed its word last
-        self._uses: Dict[Tuple[int, int], Uses] = {}
-        self._used: Dict[Tuple[int, int], Dict[int, int]] = defaultdict(dict)
+        self._uses: dict[tuple[int, int], Uses] = {}
+        self._used: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
         #: of a device's path and a policy
         self._file = lru_cache(maxsize=None)(Standings)
 
@@ -243,7 +243,7 @@ class Rounds:
         began = now_ns()
         version = version_of(policy.object_ring, policy)
         askers = {device.node['id'] for device in devices}
-        told: Dict[int, Dict[int, Told]] = {
+        told: dict[int, dict[int, Told]] = {
             asker: {} for asker in askers}
         logs = self._positions(devices) if wanted is None else {}
         asks = []

@@ -8,7 +8,6 @@ id; one that is not zero was marked since it was last taken.
 
 import os
 import time
-from typing import Dict, FrozenSet, Tuple
 
 from swift_lightsync.proar.names import USES, roles_path
 from swift_lightsync.proar.vouching.stamps import opened
@@ -28,7 +27,7 @@ class Uses:
     def __init__(self, device_path, policy):
         self.path = roles_path(device_path, policy, USES)
         #: index -> when this process has marked it, in seconds
-        self._marked: Dict[int, float] = {}
+        self._marked: dict[int, float] = {}
 
     def mark(self, peers, seconds):
         """Have the converger ask peers soon.
@@ -54,7 +53,7 @@ class Uses:
                 os.pwrite(file, b'\1', index)
                 self._marked[index] = now
 
-    def take(self) -> Tuple[FrozenSet[int], bool]:
+    def take(self) -> tuple[frozenset[int], bool]:
         """Return what was marked since it was last taken.
 
         :returns: ids of devices, and whether all are to be asked

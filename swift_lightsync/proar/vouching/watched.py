@@ -8,13 +8,7 @@ from typing import Any
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 
 from swift_lightsync.common.address import NodeTuple
-from swift_lightsync.common.health import (
-    Routes,
-    Scope,
-    Verdict,
-    Watched,
-    warn,
-)
+from swift_lightsync.common.health import Routes, Scope, Verdict, Watched, warn
 from swift_lightsync.common.node_arguments import load_ring, policies
 from swift_lightsync.common.nodes import Reply
 from swift_lightsync.common.openmetrics import Family

@@ -2,7 +2,7 @@
 """The messages of devices that vouch for each other. PROTOCOL.md."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Dict, Literal, Tuple
+from typing import Annotated, Literal
 
 from swift_lightsync.common.records import Between, Length, Record
 from swift_lightsync.proar.core.remembered import LogPosition
@@ -19,7 +19,7 @@ Number = Annotated[int, Between(0, (1 << 32) - 1)]
 Slot = Annotated[int, Between(0, 255)]
 DeviceId = Annotated[int, Between(0, MOST_DEVICES - 1)]
 Name = Annotated[str, Length(255)]
-Place = Tuple[Number, Slot]
+Place = tuple[Number, Slot]
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Ask(Record):
     policy: Number
     ring: Number
     seconds: Annotated[float, Between(0.001, LONGEST)]
-    askers: Annotated[Tuple[DeviceId, ...], Length(MOST_DEVICES)]
-    peers: Dict[int, Name]
-    logs: Dict[int, LogPosition] = field(default_factory=dict)
+    askers: Annotated[tuple[DeviceId, ...], Length(MOST_DEVICES)]
+    peers: dict[int, Name]
+    logs: dict[int, LogPosition] = field(default_factory=dict)
     version: Literal[1] = 1
 
 
@@ -59,11 +59,11 @@ class Answer(Record):
     :param version: of the format
     """
     ring: Number
-    peers: Dict[int, Dict[int, Tuple[Place, ...]]]
-    older: Dict[int, Tuple[DeviceId, ...]] = field(default_factory=dict)
+    peers: dict[int, dict[int, tuple[Place, ...]]]
+    older: dict[int, tuple[DeviceId, ...]] = field(default_factory=dict)
     passed: Annotated[float, Between(0, 1e15)] = 0.0
     time: Annotated[float, Between(0, 1e15)] = 0.0
-    unsure: Annotated[Tuple[DeviceId, ...], Length(MOST_DEVICES)] = ()
+    unsure: Annotated[tuple[DeviceId, ...], Length(MOST_DEVICES)] = ()
     version: Literal[1] = 1
 
 

@@ -4,7 +4,6 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from typing import Optional
 
 from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
 
@@ -38,7 +37,7 @@ class CompactSet:
         return self._length
 
     def place(self, policy: int, device: str,
-              partition: int) -> Optional[int]:
+              partition: int) -> int | None:
         """Return an item's place in the set, or None if it is not there."""
         numbers = self.sections.get((policy, device))
         if numbers is None:

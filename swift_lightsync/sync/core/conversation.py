@@ -3,21 +3,32 @@
 
 One root over all of it settles the stable case. What a device of the peer
 cannot be compared by is told apart, so that one disk does not hold up the
-others. PROTOCOL.md, "A conversation".
+others. PROTOCOL.md, "A comparison", "A conversation".
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from math import isqrt
-from typing import NamedTuple, Optional, Union
+from typing import NamedTuple
 
+from swift_lightsync.sync.core import merkle
 from swift_lightsync.sync.core.compact_set import CompactSet
-from swift_lightsync.sync.core.comparison import SMALL, UNREAD
-from swift_lightsync.sync.core.partition_set import leaf_of, slice_length
 from swift_lightsync.sync.core.root_tree import RootTree
-from swift_lightsync.sync.core.shared_set import SharedItem, SharedSet
+from swift_lightsync.sync.core.shared_set import (
+    SharedItem,
+    SharedSet,
+    leaf_of,
+    slice_length,
+)
 from swift_lightsync.sync.core.sync_round import Answer
+
+#: Sets as small as this are compared partition by partition at once.
+SMALL = 16
+#: Set in the index of a slice that is one partition, which cannot be read now.
+UNREAD = 1 << 31
+#: A set that is asked about.
+AnySet = CompactSet | SharedSet
 
 
 class Condition(IntEnum):
@@ -45,7 +56,7 @@ class SharedReply:
     """The answer to one question.
 
     :param compared: whether it was compared; if not, some device is not ready
-    :param differing: as of ``comparison.differing_slices``
+    :param differing: as of :func:`differing_slices`
     :param states: of the devices of the set, in its order
     """
     compared: bool
@@ -89,7 +100,7 @@ class Told(NamedTuple):
     """
     answer: Answer
     differing: frozenset[int] = frozenset()
-    idle: Optional[int] = None
+    idle: int | None = None
     unread: frozenset[int] = frozenset()
 
     def about(self, partition: int) -> Answer:
@@ -142,7 +153,7 @@ class Ask:
     :param partitions: the set
     :param roots: the root of each slice, 32 hex digits
     """
-    partitions: Union[CompactSet, SharedSet]
+    partitions: AnySet
     roots: tuple[str, ...]
 
 
@@ -150,8 +161,7 @@ class Ask:
 Conversation = Generator[Ask, SharedReply, SharedTold]
 
 
-def narrow_down(items: Union[CompactSet, SharedSet],
-                tree: RootTree) -> Conversation:
+def narrow_down(items: AnySet, tree: RootTree) -> Conversation:
     """Narrow down what differs between two nodes, with few questions.
 
     One root over all partitions settles the stable case. Where it differs,
@@ -207,3 +217,24 @@ def converse(roots: Mapping[SharedItem, str]) -> Conversation:
             break
         left = ready
     return told
+
+
+def differing_slices(items: SharedSet, theirs: Sequence[str],
+                     ours: Mapping[SharedItem, str]) -> list[int]:
+    """Return the answer to a question about slices.
+
+    :param items: the set
+    :param theirs: the roots of its slices, as asked
+    :param ours: the root of each partition here; one that is missing cannot
+        be read now, which a slice of several hides
+    :returns: the indices of the slices that differ, ascending; with UNREAD
+        those of the slices that are one partition which is missing
+    """
+    found: list[int] = []
+    for index, (part, root) in enumerate(
+            zip(items.slices(len(theirs)), theirs)):
+        if not all(item in ours for item in part):
+            found.append(index | UNREAD if len(part) == 1 else index)
+        elif merkle.top([leaf_of(item, ours[item]) for item in part]) != root:
+            found.append(index)
+    return found

@@ -8,7 +8,7 @@ exception is charged to.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Optional, TypeVar
+from typing import TypeVar
 
 from swift_lightsync.common.address import PlaceTuple as Key
 
@@ -81,7 +81,7 @@ class FailureTable:
         return copied
 
     def _is_past(self, then: float, now: float,
-                 interval: Optional[float] = None) -> bool:
+                 interval: float | None = None) -> bool:
         # A time far ahead was taken from a clock that was wrong.
         return abs(now - then) >= (interval or self.interval)
 
@@ -192,7 +192,7 @@ class FailureTable:
 
     def _recent(self, entries: dict[_Entry, _Value], now: float, most: int,
                 when: Callable[[_Value], float],
-                interval: Optional[float] = None) -> dict[_Entry, _Value]:
+                interval: float | None = None) -> dict[_Entry, _Value]:
         kept = [(key, value) for key, value in entries.items()
                 if not self._is_past(when(value), now, interval)]
         if len(kept) >= most:

@@ -8,7 +8,6 @@ own index. PROTOCOL.md, "Erasure coding".
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from hashlib import md5
-from typing import Optional
 
 from swift_lightsync.common.address import NodeTuple
 from swift_lightsync.sync.core import merkle
@@ -26,7 +25,7 @@ NONE, MIXED = -1, -2
 SHOWN = b'\x03'
 
 
-def summary(hashes: Mapping[str, Mapping[Optional[int], str]]
+def summary(hashes: Mapping[str, Mapping[int | None, str]]
             ) -> tuple[str, int]:
     """Aggregate the suffix hashes of a partition with fragments.
 

@@ -4,7 +4,7 @@
 PROTOCOL.md, "Idle neighbours".
 """
 
-from typing import Optional, Protocol
+from typing import Protocol
 
 from swift_lightsync.common.address import DeviceTuple
 
@@ -63,7 +63,7 @@ class Idleness:
             self.activity.note_round(device)
 
     def note_answer(self, device: str, key: DeviceTuple,
-                    seconds: Optional[float]) -> bool:
+                    seconds: float | None) -> bool:
         """Note what a neighbour says about its own rounds.
 
         :param device: name of the local device that asked it

@@ -8,7 +8,6 @@ neighbours".
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Optional
 
 from swift_lightsync.common.address import PlaceTuple as Key
 from swift_lightsync.common.backoff import Backoff
@@ -30,7 +29,7 @@ class _Entry:
     """
     backoff: Backoff
     since: float
-    met: Optional[float] = None
+    met: float | None = None
 
 
 class Postponed:
@@ -65,7 +64,7 @@ class Postponed:
             entry.backoff.until = now + max(entry.backoff.failed(now),
                                             min(wait, MOST))
 
-    def turn(self, key: Key, now: float) -> Optional[float]:
+    def turn(self, key: Key, now: float) -> float | None:
         """Return how long to wait before a neighbour is asked.
 
         :param key: the neighbour

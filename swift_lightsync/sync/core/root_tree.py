@@ -9,7 +9,7 @@ the number of partitions. PROTOCOL.md, "What is kept between passes".
 from collections.abc import Iterable
 
 from swift_lightsync.sync.core import merkle
-from swift_lightsync.sync.core.partition_set import slice_length
+from swift_lightsync.sync.core.shared_set import slice_length
 
 #: Bytes of a node.
 SIZE = 16

@@ -24,7 +24,7 @@ and a simulator can run the same rounds.
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Any, Optional, Union
+from typing import Any
 
 from swift_lightsync.sync.core.replica_ring import RingDevice
 
@@ -79,7 +79,7 @@ class Exchanged(IntEnum):
 
 
 #: What a round wants done. What is sent back is an Answer or an Exchanged.
-Action = Union[Check, Exchange]
+Action = Check | Exchange
 Round = Generator[Action, Any, None]
 
 
@@ -121,7 +121,7 @@ def sync_round(clockwise: Iterable[RingDevice],
                has_failed: Callable[[RingDevice], bool],
                is_cut: Callable[[RingDevice, RingDevice], bool] = _nobody,
                hand_offs: Iterable[RingDevice] = (),
-               region: Optional[int] = None) -> Round:
+               region: int | None = None) -> Round:
     """Go round the replica ring until a neighbour holds what we hold.
 
     :param clockwise: the other devices of the ring, as from

@@ -3,7 +3,7 @@
 
 from collections import OrderedDict
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Optional
+from typing import Any
 
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire.sync_message import DIGEST_BYTES, Roots
@@ -25,14 +25,14 @@ class KnownSets:
     """
 
     def __init__(self, capacity: int = CAPACITY,
-                 lock: Optional[AbstractContextManager[Any]] = None) -> None:
+                 lock: AbstractContextManager[Any] | None = None) -> None:
         self.capacity = capacity
         #: The bytes of each set by its digest, the one used last at the end.
         self._encoded: OrderedDict[bytes, bytes] = OrderedDict()
         self._bytes = 0
         self._lock = lock or nullcontext()
 
-    def find(self, message: Roots) -> Optional[SharedSet]:
+    def find(self, message: Roots) -> SharedSet | None:
         """Return the set that a message is about.
 
         :param message: a decoded sync message

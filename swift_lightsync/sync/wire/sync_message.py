@@ -10,22 +10,22 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Optional
+from typing import Any
 from zlib import crc32
 
-from swift_lightsync.sync.core.comparison import UNREAD
 from swift_lightsync.sync.core.conversation import (
+    UNREAD,
+    AnySet,
     Condition,
     DeviceState,
     SharedReply,
 )
-from swift_lightsync.sync.core.partition_set import (
+from swift_lightsync.sync.core.shared_set import (
     MAX_PARTITIONS,
-    NamedSet,
     PartitionSetError,
+    SharedSet,
     slices_of,
 )
-from swift_lightsync.sync.core.shared_set import SharedSet
 
 MAGIC = b'LSYN'
 VERSION = 1
@@ -80,8 +80,8 @@ class Roots:
     """
     roots: tuple[str, ...]
     count: int
-    partitions: Optional[SharedSet] = None
-    digest: Optional[bytes] = None
+    partitions: SharedSet | None = None
+    digest: bytes | None = None
 
 
 def _require(what: str, found: object, allowed: object) -> None:
@@ -124,7 +124,7 @@ def unpack(kind: int, fields: struct.Struct,
     return fields.unpack_from(data, HEAD.size), body[rest:]
 
 
-def encode_roots(partitions: NamedSet, roots: Sequence[str],
+def encode_roots(partitions: AnySet, roots: Sequence[str],
                  with_list: bool = True) -> bytes:
     """Return the bytes of a sync message.
 
@@ -169,7 +169,7 @@ def encode_reply(verdict: Verdict, differing: Sequence[int] = (),
     """Return the bytes of the reply to a sync message.
 
     :param verdict: COMPARED; UNKNOWN_SET; NOT_YET if some device is not ready
-    :param differing: as of ``comparison.differing_slices``
+    :param differing: as of ``conversation.differing_slices``
     :param states: of the devices, in the order of the set
     """
     return pack(REPLY,

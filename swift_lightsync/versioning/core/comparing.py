@@ -15,15 +15,20 @@ many as one answer has room for.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Annotated, FrozenSet, Iterable, Literal, Tuple
+from typing import Annotated, Literal
 from zlib import crc32
 
 from swift_lightsync.common.records import Between, Length, Matches, Record
 from swift_lightsync.sync.core import merkle
-from swift_lightsync.versioning.core.keys import LIFE, RESERVED, VERSIONS
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    LIFE,
+    RESERVED,
+    VERSIONS,
+)
 from swift_lightsync.versioning.core.shipment import AnyStamp, PlaceName
 from swift_lightsync.versioning.core.stamp import Stamp
 
@@ -72,7 +77,7 @@ class Digest:
 
     :param buckets: as many numbers below 2^64 as there are buckets
     """
-    buckets: Tuple[int, ...] = (0,) * BUCKETS
+    buckets: tuple[int, ...] = (0,) * BUCKETS
 
     def __post_init__(self) -> None:
         if len(self.buckets) != BUCKETS:
@@ -80,7 +85,7 @@ class Digest:
                 len(self.buckets), BUCKETS))
 
     @classmethod
-    def of(cls, rows: Iterable[Tuple[str, str, str]],
+    def of(cls, rows: Iterable[tuple[str, str, str]],
            until: Stamp) -> 'Digest':
         """Compute the digest of some rows.
 
@@ -124,7 +129,7 @@ class Digest:
                             for number, each in enumerate(self.buckets)
                             if each})
 
-    def differing(self, other: 'Digest') -> FrozenSet[int]:
+    def differing(self, other: 'Digest') -> frozenset[int]:
         """Return the numbers of the buckets that are not the same."""
         return frozenset(
             number for number, pair in enumerate(zip(
@@ -148,7 +153,7 @@ class Comparison(Record):
     format: Literal[1]
     verb: Literal['compare']
     until: AnyStamp
-    containers: Annotated[Tuple[Compared, ...], Length(MAX_COMPARED)]
+    containers: Annotated[tuple[Compared, ...], Length(MAX_COMPARED)]
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,7 @@ class Difference(Record):
     :param buckets: the receiver's digests
     """
     place: _Place
-    buckets: Annotated[Tuple[_Bucket, ...], Length(BUCKETS, BUCKETS)]
+    buckets: Annotated[tuple[_Bucket, ...], Length(BUCKETS, BUCKETS)]
 
     @property
     def digest(self) -> Digest:
@@ -174,8 +179,8 @@ class Differences(Record):
     :param unknown: places of those of which the receiver cannot tell now
     """
     looked: Annotated[int, Between(0, MAX_COMPARED)]
-    different: Annotated[Tuple[Difference, ...], Length(MAX_DIFFERENT)] = ()
-    unknown: Annotated[Tuple[_Place, ...], Length(MAX_COMPARED)] = ()
+    different: Annotated[tuple[Difference, ...], Length(MAX_DIFFERENT)] = ()
+    unknown: Annotated[tuple[_Place, ...], Length(MAX_COMPARED)] = ()
 
 
 def differences(body: bytes, count: int) -> Differences:

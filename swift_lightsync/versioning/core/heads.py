@@ -14,24 +14,22 @@ What one replica decides may be lost with it. So it purges nothing by itself:
 only who knows what a majority holds does (strategies/strategy.py).
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from swift_lightsync.versioning.core.keys import (
-    VERSIONS,
-    listing_name,
-    purge_name,
-)
 from swift_lightsync.versioning.core.row_data import (
+    VERSIONS,
     Entry,
     Row,
     entry_of,
+    listing_name,
     listing_row,
+    purge_name,
     purge_record,
     row_of,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.version import Vector, Version
+from swift_lightsync.versioning.core.version import Vector
 
 #: Newest versions that a vector is joined from.
 SEEN = 8
@@ -58,9 +56,9 @@ class Plan:
     :param before: the head before them, or None
     :param head: the head after them, or None
     """
-    rows: Tuple[Row, ...]
-    before: Optional[Row]
-    head: Optional[Row]
+    rows: tuple[Row, ...]
+    before: Row | None
+    head: Row | None
 
 
 def is_version(row: Row) -> bool:
@@ -68,7 +66,7 @@ def is_version(row: Row) -> bool:
     return row.name.startswith(VERSIONS)
 
 
-def lookups(obj: str, rows: Iterable[Row]) -> List[str]:
+def lookups(obj: str, rows: Iterable[Row]) -> list[str]:
     """Return the names of the rows that have to be ``known`` for a plan.
 
     :param obj: the object's name; empty: no head is planned
@@ -83,9 +81,9 @@ def lookups(obj: str, rows: Iterable[Row]) -> List[str]:
     return names
 
 
-def newest_rows(*groups: Iterable[Row]) -> Dict[str, Row]:
+def newest_rows(*groups: Iterable[Row]) -> dict[str, Row]:
     """Return the newest row of each name; of equal ones the first."""
-    found: Dict[str, Row] = {}
+    found: dict[str, Row] = {}
     for rows in groups:
         for row in rows:
             if row.name not in found or found[row.name].stamp < row.stamp:
@@ -94,7 +92,7 @@ def newest_rows(*groups: Iterable[Row]) -> Dict[str, Row]:
 
 
 def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
-            stamp: Optional[Stamp]) -> Plan:
+            stamp: Stamp | None) -> Plan:
     """Decide what to merge.
 
     :param obj: the object's name; empty: the rows are merged as they are
@@ -104,7 +102,7 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
     :raises ValueError: if a row of a version cannot be read, or would be too
         long
     """
-    taken: Dict[str, Row] = {}
+    taken: dict[str, Row] = {}
     for row in rows:
         known = held.known.get(row.name)
         if known is not None and known.stamp >= row.stamp:
@@ -152,18 +150,8 @@ def with_least_vector(entry: Entry) -> Entry:
         version, vector=Vector({version.site: version.id})))
 
 
-def _purged(entry: Entry, stamp: Optional[Stamp]) -> Entry:
-    return replace(entry, purged=_purge_stamp(entry.version, stamp))
-
-
-def _purge_stamp(version: Version, stamp: Optional[Stamp]) -> Stamp:
-    """Return a stamp that exceeds all rows of a version."""
-    least = Stamp(version.id.ticks + 1, version.id.offset)
-    return max(stamp, least) if stamp else least
-
-
-def listing_after(known: Optional[Row], head: Optional[Row], obj: str,
-                  stamp: Optional[Stamp]) -> Optional[Row]:
+def listing_after(known: Row | None, head: Row | None, obj: str,
+                  stamp: Stamp | None) -> Row | None:
     """
     Return the listing row to write, or None if the one that is known is right.
     """
@@ -181,21 +169,23 @@ def listing_after(known: Optional[Row], head: Optional[Row], obj: str,
     return listing_row(entry, obj, known.stamp.revised(tick))
 
 
-def is_listed_right(known: Optional[Row], head: Optional[Row],
+def is_listed_right(known: Row | None, head: Row | None,
                     obj: str) -> bool:
     """Check whether an object's listing row follows its head."""
     return listing_after(known, head, obj, None) is None
 
 
-def purge_rows(entry: Entry, stamp: Optional[Stamp],
-               recorded: bool) -> List[Row]:
+def purge_rows(entry: Entry, stamp: Stamp | None,
+               recorded: bool) -> list[Row]:
     """Return the rows that purge a version.
 
     :param entry: the version
     :param stamp: of the purge
     :param recorded: whether other sites have to be told
     """
-    gone = _purged(entry, stamp)
+    # It exceeds all rows of the version.
+    least = Stamp(entry.version.id.ticks + 1, entry.version.id.offset)
+    gone = replace(entry, purged=max(stamp or least, least))
     rows = [row_of(gone)]
     if recorded:
         rows.append(purge_record(gone))

@@ -17,21 +17,23 @@ the versions there.
 
 import json
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Annotated, Dict, Iterable, Optional, Tuple
+from typing import Annotated
 
 from swift_lightsync.common.records import Length, Parsed, Record
-from swift_lightsync.versioning.core.keys import LIFE
 from swift_lightsync.versioning.core.row_data import (
+    LIFE,
     Row,
     parameters_of,
     with_parameters,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import Headers, lowered
 from swift_lightsync.versioning.core.version import check_site
 
+#: Pairs of a name in lower case and a value.
+Headers = tuple[tuple[str, str], ...]
 LIFE_MARKER = 'application/x-life;swift_versions_life=1'
 #: Says to other sites whether versions are enabled: true or false.
 ENABLED = 'x-versions-enabled'
@@ -45,6 +47,11 @@ _MAX_HEADERS, MAX_LIFE = 1000, 1 << 16
 MAX_SINCE = 100
 _REMOVED = 'x-remove-container-'
 _LINE_BREAK = re.compile(r'[\x00\r\n]')
+
+
+def lowered(name: str) -> str:
+    """Return a name in lower case; bytes outside ASCII stay."""
+    return re.sub('[A-Z]+', lambda found: found[0].lower(), name)
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class Life(Record):
     exists: bool
     stamp: Annotated[Stamp, Parsed(Stamp.parse)]
     site: Annotated[str, Parsed(check_site)]
-    described: Optional[Annotated[Stamp, Parsed(Stamp.parse)]] = None
+    described: Annotated[Stamp, Parsed(Stamp.parse)] | None = None
     headers: Annotated[Headers, Length(_MAX_HEADERS)] = ()
     since: Annotated[Headers, Length(_MAX_HEADERS)] = ()
 
@@ -82,7 +89,7 @@ class Life(Record):
             life_row(self)
 
     @property
-    def as_of(self) -> Dict[str, str]:
+    def as_of(self) -> dict[str, str]:
         """The header of a request that does what the record says."""
         return as_of(self.stamp)
 
@@ -92,7 +99,7 @@ class Life(Record):
         """
         return replace(self, described=self.stamp, headers=headers, since=())
 
-    def changed(self, sent: Iterable[Tuple[str, str]]) -> 'Life':
+    def changed(self, sent: Iterable[tuple[str, str]]) -> 'Life':
         """Return the record of a change of some headers.
 
         :param sent: (name, value) of a PUT or POST, as Swift has taken them
@@ -120,7 +127,7 @@ class Life(Record):
         """Return the record of what goes on as it was."""
         return replace(self, stamp=stamp, site=site)
 
-    def _changes(self) -> Dict[str, Tuple[str, str]]:
+    def _changes(self) -> dict[str, tuple[str, str]]:
         """Return when each header was changed, and its value; empty: it was
         removed.
         """
@@ -129,7 +136,7 @@ class Life(Record):
                        headers.get(name, '')) for name in {**headers, **since}}
 
     def _with(self, described: Stamp,
-              changes: Dict[str, Tuple[str, str]]) -> 'Life':
+              changes: dict[str, tuple[str, str]]) -> 'Life':
         """Return the record with such headers, see ``_changes``. Where too
         many were changed to tell of each, it tells all at once.
         """
@@ -145,7 +152,7 @@ class Life(Record):
         return self.describing(headers)
 
 
-def as_of(stamp: Stamp) -> Dict[str, str]:
+def as_of(stamp: Stamp) -> dict[str, str]:
     """Return the header that has Swift change a container as of a stamp."""
     return {'X-Timestamp': str(stamp)}
 
@@ -183,7 +190,7 @@ def is_common(name: str) -> bool:
     return name in COMMON or name.startswith(COMMON_PREFIX)
 
 
-def common_headers(headers: Iterable[Tuple[str, str]],
+def common_headers(headers: Iterable[tuple[str, str]],
                    enabled: bool) -> Headers:
     """Return the metadata of a container that other sites are told.
 
@@ -208,7 +215,7 @@ def changes(before: Iterable[str], headers: Headers) -> Headers:
     return (*headers, *((name, '') for name in gone if is_common(name)))
 
 
-def _set_by(sent: Iterable[Tuple[str, str]]) -> Dict[str, str]:
+def _set_by(sent: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the headers that a PUT or POST sets; empty: it removes them."""
     low = [(lowered(name), value) for name, value in sent]
     return {**{name.replace('-remove', '', 1): '' for name, _ in low

@@ -14,9 +14,10 @@ to what it does in ``TARGET`` seconds.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Deque, Iterable, List, Optional, Set, Tuple
+from typing import Any
 
 from swift_lightsync.versioning.core.shipping import (
     MAX_HEAD,
@@ -114,11 +115,11 @@ class Verb(Enum):
 class Sending:
     """One request, with some works."""
     verb: Verb
-    works: List[Any]
+    works: list[Any]
     burst: Burst
 
 
-def _place(work: Any) -> Tuple[str, str]:
+def _place(work: Any) -> tuple[str, str]:
     return work.database.account, work.database.container
 
 
@@ -139,9 +140,9 @@ class Outbox:
         self.pace = pace
         self._connections = connections
         self._batch_size = batch_size
-        self._asked: Deque[Any] = deque()
-        self._small: Deque[Any] = deque()
-        self._large: Deque[Any] = deque()
+        self._asked: deque[Any] = deque()
+        self._small: deque[Any] = deque()
+        self._large: deque[Any] = deque()
         self._requests = self._streams = 0
 
     def ask(self, works: Iterable[Any]) -> None:
@@ -159,7 +160,7 @@ class Outbox:
         """How many works wait, without large ones."""
         return len(self._asked) + len(self._small)
 
-    def next(self) -> Optional[Sending]:
+    def next(self) -> Sending | None:
         """Return the next request, if there is to be one now."""
         if self._requests >= self._connections:
             return None
@@ -181,15 +182,15 @@ class Outbox:
         self._requests -= 1
         self._streams -= sending.verb is Verb.STREAM
 
-    def _is_worth_it(self, queue: Deque[Any]) -> bool:
+    def _is_worth_it(self, queue: deque[Any]) -> bool:
         return bool(queue) and \
             self.pace.room >= min(len(queue), self.pace.share)
 
-    def _begun(self, verb: Verb, works: List[Any], count: int) -> Sending:
+    def _begun(self, verb: Verb, works: list[Any], count: int) -> Sending:
         self._requests += 1
         return Sending(verb, works, self.pace.sent(count))
 
-    def _pack(self) -> List[Any]:
+    def _pack(self) -> list[Any]:
         first = [self._small[place] for place in range(min(
             len(self._small), self.pace.share))]
         works = next(bounded(first, MAX_PACKED, MAX_PACK,
@@ -198,10 +199,10 @@ class Outbox:
             self._small.popleft()
         return works
 
-    def _offer(self) -> Tuple[List[Any], int]:
+    def _offer(self) -> tuple[list[Any], int]:
         """Take works of as many containers as one request may ask about."""
-        places: Set[Any] = set()
-        works: List[Any] = []
+        places: set[Any] = set()
+        works: list[Any] = []
         weight = 0
         while self._asked and len(works) < self._batch_size:
             work = self._asked[0]

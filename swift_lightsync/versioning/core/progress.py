@@ -13,7 +13,6 @@
 import math
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import Dict, List, Optional
 
 from swift_lightsync.common.backoff import delay_after
 
@@ -26,7 +25,7 @@ class Lag:
     :param oldest: when the oldest was made, Unix time, or None
     """
     rows: int
-    oldest: Optional[float]
+    oldest: float | None
 
 
 @dataclass
@@ -39,7 +38,7 @@ class _Waiting:
     :param fresh: whether it has never been tried
     """
     made: float
-    until: Optional[float] = None
+    until: float | None = None
     turns: int = 0
     failures: int = 0
     under_way: bool = False
@@ -60,7 +59,7 @@ class Progress:
         #: The ROWID of the last row that was looked at.
         self.end = point
         # By ROWID, in their order.
-        self._waiting: Dict[int, _Waiting] = {}
+        self._waiting: dict[int, _Waiting] = {}
 
     def look(self, row: int, made: float, wanted: bool = True) -> None:
         """Record a row; each comes after those before it.
@@ -79,7 +78,7 @@ class Progress:
         if found is not None and found.until is None:
             found.turns, found.until, found.fresh = turns, until, fresh
 
-    def due(self, now: float, most: int) -> List[int]:
+    def due(self, now: float, most: int) -> list[int]:
         """Return the first rows that are due, those of the fewest turns first.
         """
         found = nsmallest(most, (
@@ -106,7 +105,7 @@ class Progress:
         if found is not None:
             found.under_way = False
 
-    def put_back(self, row: int, until: Optional[float],
+    def put_back(self, row: int, until: float | None,
                  fresh: bool) -> None:
         """Record that a row was not tried after all.
 
@@ -157,7 +156,7 @@ class Progress:
         return Lag(len(made), min(made, default=None))
 
 
-def turn(name_hash: int, ordinal: Optional[int], replicas: int) -> int:
+def turn(name_hash: int, ordinal: int | None, replicas: int) -> int:
     """
     Return how many other replicas' servers may act on a row before this one.
 

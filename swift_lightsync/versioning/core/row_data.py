@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rows mean (VERSIONING.md §3): ``Row`` is what a container server
-stores, ``Entry`` is what it means for one version of an object.
+"""The rows of a hidden container (VERSIONING.md §3): their names, and those of
+data; ``Row``, which a container server stores; ``Entry``, which a row means
+for one version of an object. Both modes have the same names.
 """
 
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 from urllib.parse import quote, unquote
 
-from swift_lightsync.versioning.core.keys import (
-    listing_name,
-    parse_purge,
-    parse_version,
-    purge_name,
-    version_name,
-)
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version, check_site
 
@@ -24,6 +18,100 @@ DELETE_MARKER = 'application/x-deleted;swift_versions_deleted=1'
 PURGE_MARKER = 'application/x-purged;swift_versions_purged=1'
 MAX_ETAG = 4096
 _BYTES = re.compile(r'\d{1,19}\Z', re.ASCII)
+#: What Swift keeps clients from using in names.
+RESERVED = '\0'
+#: Sorts after all that a name may go on with.
+LAST = '\U0010ffff'
+_HIDDEN = 'site-versions'
+_VERSION = 'V'
+_LISTING = 'A'
+_PURGE = 'P'
+
+
+def _joined(*parts: str) -> str:
+    return ''.join(RESERVED + part for part in parts)
+
+
+def _split(name: str, kind: str, parts: int) -> list[str]:
+    found = name.split(RESERVED)[1:] if name.startswith(RESERVED) else []
+    if len(found) != parts or found[0] != kind:
+        raise ValueError('the name of a row is %.120r, must be %r and %d '
+                         'more parts, each after a null character' %
+                         (name, kind, parts - 1))
+    return found[1:]
+
+
+#: How the names of all rows of versions begin ...
+VERSIONS = _joined(_VERSION, '')
+#: ... those of listing rows ...
+LISTINGS = _joined(_LISTING, '')
+#: ... and those of purge records.
+PURGES = _joined(_PURGE, '')
+#: The row that says whether the container exists: the life record.
+LIFE = _joined('C')
+#: Header of a DELETE of a hidden container that is to have no rows.
+UNUSED = 'X-Container-Sysmeta-Site-Versions-Unused'
+#: How much longer the name of a version's data is than its object's.
+ROOM = len(_joined(_VERSION, '', str(Stamp(0, 1))))
+
+
+def hidden_container(container: str) -> str:
+    """Return the name of the hidden container of a user's container."""
+    return _joined(_HIDDEN, container)
+
+
+def user_container(hidden: str) -> str:
+    """Return the name of the user's container that a hidden one belongs to.
+
+    :param hidden: the name of a hidden container
+    :raises ValueError: if it is none
+    """
+    return _split(hidden, _HIDDEN, 2)[0]
+
+
+@dataclass(frozen=True)
+class VersionName:
+    """The parts of the name of a version's row."""
+    object: str
+    id: Stamp
+
+
+def version_name(obj: str, stamp: Stamp) -> str:
+    """Return the name of a version's row, and of its data object."""
+    return _joined(_VERSION, obj, stamp.inverted_text)
+
+
+def versions_of(obj: str) -> str:
+    """Return how the names of all versions of an object begin."""
+    return _joined(_VERSION, obj, '')
+
+
+def listing_name(obj: str) -> str:
+    """Return the name of an object's listing row."""
+    return _joined(_LISTING, obj)
+
+
+def purge_name(obj: str, stamp: Stamp) -> str:
+    """Return the name of the record that a version is purged."""
+    return _joined(_PURGE, obj, str(stamp))
+
+
+def parse_version(name: str) -> VersionName:
+    """Read the name of a version's row.
+
+    :raises ValueError: if it is not one
+    """
+    obj, inverted = _split(name, _VERSION, 3)
+    return VersionName(obj, Stamp.parse(inverted).inverted)
+
+
+def parse_purge(name: str) -> VersionName:
+    """Read the name of a purge record.
+
+    :raises ValueError: if it is not one
+    """
+    obj, stamp = _split(name, _PURGE, 3)
+    return VersionName(obj, Stamp.parse(stamp))
 
 
 class Kind(Enum):
@@ -71,8 +159,8 @@ class Entry:
     etag: str = ''
     content_type: str = 'application/octet-stream'
     null: bool = False
-    purged: Optional[Stamp] = None
-    changed: Optional[Stamp] = None
+    purged: Stamp | None = None
+    changed: Stamp | None = None
 
     @property
     def kind(self) -> Kind:
@@ -105,10 +193,10 @@ def with_parameters(etag: str, most: int = MAX_ETAG,
     return text
 
 
-def parameters_of(etag: str) -> Tuple[str, Dict[str, str]]:
+def parameters_of(etag: str) -> tuple[str, dict[str, str]]:
     """Return the etag without our parameters, and the parameters as a dict."""
     parts = etag.split('; ')
-    ours: Dict[str, str] = {}
+    ours: dict[str, str] = {}
     rest = []
     for part in parts:
         name, found, value = part.partition('=')
@@ -117,14 +205,6 @@ def parameters_of(etag: str) -> Tuple[str, Dict[str, str]]:
         else:
             rest.append(part)
     return '; '.join(rest), ours
-
-
-def _bytes_of(parameters: Dict[str, str]) -> int:
-    found = parameters.get('bytes', '0')
-    if not _BYTES.match(found):
-        raise ValueError('the bytes of a version are %.60r, must be at most '
-                         '19 decimal digits' % found)
-    return int(found)
 
 
 def row_of(entry: Entry) -> Row:
@@ -174,7 +254,7 @@ def entry_of(row: Row) -> Entry:
                  None if gone else name.id.change(row.stamp))
 
 
-def listing_row(entry: Optional[Entry], obj: str, stamp: Stamp) -> Row:
+def listing_row(entry: Entry | None, obj: str, stamp: Stamp) -> Row:
     """Return the listing row of an object, ``A:foo``.
 
     :param entry: its latest version, or None if it has none
@@ -204,7 +284,7 @@ class Listed:
     null: bool
 
 
-def listed_of(etag: str) -> Optional[Listed]:
+def listed_of(etag: str) -> Listed | None:
     """Read the etag of a listing row.
 
     :returns: None if the row says that the object has no version
@@ -213,5 +293,9 @@ def listed_of(etag: str) -> Optional[Listed]:
     plain, ours = parameters_of(etag)
     if 'id' not in ours:
         return None
-    return Listed(Stamp.parse(ours['id']), _bytes_of(ours), plain,
+    size = ours.get('bytes', '0')
+    if not _BYTES.match(size):
+        raise ValueError('the bytes of a version are %.60r, must be at most '
+                         '19 decimal digits' % size)
+    return Listed(Stamp.parse(ours['id']), int(size), plain,
                   bool(ours.get('null')))

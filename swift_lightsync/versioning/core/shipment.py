@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What travels between sites: one version, or the life record of a container.
+"""What travels between sites: one version, with the headers that are stored
+with an object, or the life record of a container.
 
 All of it comes from outside: whatever does not have the format below is
 refused with a ValueError that names it.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 from swift_lightsync.common.records import (
     Between,
@@ -17,7 +19,7 @@ from swift_lightsync.common.records import (
     Record,
     Utf8,
 )
-from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.core.life import Headers, Life, lowered
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
     MAX_ETAG,
@@ -28,10 +30,6 @@ from swift_lightsync.versioning.core.row_data import (
     row_of,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import (
-    Headers,
-    check_headers,
-)
 from swift_lightsync.versioning.core.version import Vector, Version, check_site
 
 #: Bytes of an object's name and of a content type.
@@ -39,6 +37,72 @@ MAX_NAME = 4096
 #: As long as a line of a client's headers.
 MAX_TYPE = 8192
 MAX_SIZE = (1 << 63) - 1
+#: Bytes of all headers of an object.
+MAX_HEADERS = 1 << 16
+#: Headers of an object that are stored with it ...
+STORED = frozenset((
+    'cache-control', 'content-disposition', 'content-encoding',
+    'content-language', 'content-type', 'etag', 'expires', 'x-delete-at',
+    'x-object-manifest', 'x-robots-tag', 'x-static-large-object'))
+#: ... and how the names of others begin.
+STORED_PREFIXES = ('x-object-meta-', 'x-object-sysmeta-',
+                   'x-object-transient-sysmeta-')
+#: These are of one cluster's fragments.
+_NOT_STORED = ('x-object-sysmeta-ec-',)
+#: Under this name a version keeps X-Delete-At, whose data stays beyond it.
+DELETE_AT = 'x-object-transient-sysmeta-site-versions-delete-at'
+_HEADER = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]{1,256}\Z", re.ASCII)
+
+
+def is_stored(name: str) -> bool:
+    """Return whether a header, in lower case, is stored with an object."""
+    return name in STORED or (name.startswith(STORED_PREFIXES)
+                              and not name.startswith(_NOT_STORED))
+
+
+def stored_headers(headers: Iterable[tuple[str, str]]) -> Headers:
+    """Return those headers of an object that are stored with it.
+
+    :param headers: pairs of a name and a value
+    :returns: a tuple of such pairs, the names in lower case
+    """
+    low = ((lowered(name), value) for name, value in headers)
+    return tuple(pair for pair in low if is_stored(pair[0]))
+
+
+def _utf8(text: str, what: str) -> int:
+    """Return the bytes of a text in UTF-8."""
+    try:
+        return len(text.encode('utf8'))
+    except UnicodeEncodeError:
+        raise ValueError('%s is %.80r, must hold no surrogates' % (
+            what, text)) from None
+
+
+def check_headers(headers: Headers) -> None:
+    """Refuse headers of another site that no object may be stored with.
+
+    :raises ValueError: if there is one
+    """
+    total, names = 0, set()
+    for name, value in headers:
+        # Swift lets names of user metadata be any UTF-8.
+        readable = _HEADER.match(name) or (
+            name.startswith(STORED_PREFIXES)
+            and not re.search(r'[\x00-\x20:\x7f]', name))
+        if not readable or name != lowered(name) or not is_stored(name):
+            raise ValueError('a header is %.80r, must be one that is stored '
+                             'with an object, in lower case' % name)
+        if re.search(r'[\x00\r\n]', value) or name in names:
+            raise ValueError('header %.80s is %.80r, must be there once, '
+                             'without line breaks and null characters' % (
+                                 name, value))
+        total += _utf8(name, 'the name of a header') + \
+            _utf8(value, 'header %.80s' % name)
+        names.add(name)
+    if total > MAX_HEADERS:
+        raise ValueError('its headers have %d bytes, at most %d are allowed' %
+                         (total, MAX_HEADERS))
 
 
 def _tick(text: str) -> Stamp:
@@ -91,10 +155,10 @@ class Shipment:
     """
     account: str
     container: str
-    entry: Optional[Entry] = None
+    entry: Entry | None = None
     headers: Headers = ()
     length: int = 0
-    life: Optional[Life] = None
+    life: Life | None = None
     policy: str = ''
 
     def to_frame(self) -> 'Frame':
@@ -148,8 +212,8 @@ class _Version(Record):
     size: Size
     etag: _Etag
     type: _Type
-    purged: Optional[AnyStamp] = None
-    changed: Optional[AnyStamp] = None
+    purged: AnyStamp | None = None
+    changed: AnyStamp | None = None
     headers: Headers
 
 
@@ -159,8 +223,8 @@ class _Shipped(Record):
     account: PlaceName
     container: PlaceName
     policy: _PolicyName = ''
-    version: Optional[_Version] = None
-    life: Optional[Life] = None
+    version: _Version | None = None
+    life: Life | None = None
 
 
 def _shipment(found: _Shipped, length: int) -> Shipment:

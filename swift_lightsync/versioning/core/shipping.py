@@ -9,20 +9,9 @@ for each. A bad shipment says nothing against the others of its pack.
 """
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import (
-    Annotated,
-    Any,
-    Callable,
-    Iterable,
-    Iterator,
-    List,
-    Literal,
-    Optional,
-    Tuple,
-    TypeVar,
-    Union,
-)
+from typing import Annotated, Any, Literal, TypeVar
 
 from swift_lightsync.common.records import (
     Between,
@@ -71,7 +60,7 @@ class Offered(Record):
     id: Id
     site: SiteName
     kind: Kind
-    changed: Optional[AnyStamp] = None
+    changed: AnyStamp | None = None
 
 
 @dataclass(frozen=True)
@@ -83,8 +72,8 @@ class Group(Record):
     """
     account: PlaceName
     container: PlaceName
-    versions: Annotated[Tuple[Offered, ...], Length(MAX_OFFERED)]
-    life: Optional[AnyStamp] = None
+    versions: Annotated[tuple[Offered, ...], Length(MAX_OFFERED)]
+    life: AnyStamp | None = None
 
     @property
     def places(self) -> int:
@@ -97,7 +86,7 @@ class Offer(Record):
     """The head of an offer; its places are counted through all groups."""
     format: Literal[1]
     verb: Literal['offer']
-    groups: Annotated[Tuple[Group, ...], Length(MAX_OFFERED)]
+    groups: Annotated[tuple[Group, ...], Length(MAX_OFFERED)]
 
     def __post_init__(self) -> None:
         count = sum(group.places for group in self.groups)
@@ -111,7 +100,7 @@ class Pack(Record):
     """The head of a pack."""
     format: Literal[1]
     verb: Literal['ship']
-    shipments: Annotated[Tuple[Frame, ...], Length(MAX_PACKED, 1)]
+    shipments: Annotated[tuple[Frame, ...], Length(MAX_PACKED, 1)]
 
     def __post_init__(self) -> None:
         most = max(frame.length for frame in self.shipments)
@@ -143,10 +132,10 @@ class Lacking(Record):
     :param later: places of those that it has not begun to look at
     :param seconds: that it has taken
     """
-    lacking: Tuple[int, ...]
-    unknown: Tuple[int, ...] = ()
+    lacking: tuple[int, ...]
+    unknown: tuple[int, ...] = ()
     error: str = ''
-    later: Tuple[int, ...] = ()
+    later: tuple[int, ...] = ()
     seconds: Seconds = 0.0
 
 
@@ -172,7 +161,7 @@ class Results(Record):
     :param results: a ``Result`` for each shipment
     :param seconds: that the receiver has taken
     """
-    results: Annotated[Tuple[Result, ...], Length(MAX_PACKED)]
+    results: Annotated[tuple[Result, ...], Length(MAX_PACKED)]
     seconds: Seconds = 0.0
 
 
@@ -206,14 +195,14 @@ def pack(frames: Iterable[bytes]) -> bytes:
 
 
 def bounded(items: Iterable[_T], most: int, weight: int,
-            weigh: Callable[[_T], int]) -> Iterator[List[_T]]:
+            weigh: Callable[[_T], int]) -> Iterator[list[_T]]:
     """Split a list into parts that are not too large for one request.
 
     :param most: items of a part
     :param weight: that a part may have, unless it has one item only
     :param weigh: returns the weight of an item
     """
-    part: List[_T] = []
+    part: list[_T] = []
     total = 0
     for item in items:
         more = weigh(item)
@@ -226,7 +215,7 @@ def bounded(items: Iterable[_T], most: int, weight: int,
         yield part
 
 
-def decode(head: bytes) -> Union[Offer, Pack, Comparison]:
+def decode(head: bytes) -> Offer | Pack | Comparison:
     """Read the head of a request.
 
     :raises ValueError: if it is none

@@ -12,8 +12,8 @@ read. The answer is signed together with the request that it answers.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import Sequence, Union
 
 from swift_lightsync.common.signing import (
     SignatureError,
@@ -165,7 +165,7 @@ def check_answer(key: bytes, mac: str, status: int, body: bytes, found: str,
           'the answer of site %s' % site)
 
 
-def check(expected: Union[bytes, str], found: Union[bytes, str],
+def check(expected: bytes | str, found: bytes | str,
           what: str) -> None:
     """Compare two signatures.
 

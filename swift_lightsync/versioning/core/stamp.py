@@ -9,9 +9,10 @@ one's id instead.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Callable, Optional
+from typing import Optional
 
 #: Ticks in a second.
 TICKS = 100000
@@ -164,7 +165,7 @@ class SiteClock:
         self.max_skew = max_skew
         self._nonce = nonce
 
-    def tick(self, now: float, after: Optional[Stamp] = None) -> Stamp:
+    def tick(self, now: float, after: Stamp | None = None) -> Stamp:
         """Make a stamp.
 
         :param now: wall time, in seconds

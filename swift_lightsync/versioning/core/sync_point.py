@@ -8,17 +8,9 @@ holds up another.
 """
 
 from collections import deque
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import (
-    Any,
-    Callable,
-    Deque,
-    Dict,
-    Iterable,
-    List,
-    Optional,
-    Tuple,
-)
+from typing import Any
 from zlib import crc32
 
 from swift_lightsync.versioning.core.progress import Progress, turn
@@ -51,7 +43,7 @@ class Work:
         #: Bytes of its data, as far as that is known.
         self.size: int = item.entry.size if item.entry else 0
         self.weight = min(MAX_WEIGHT, 1 + self.size // WEIGHED)
-        self._follower: Optional[Follower] = follower
+        self._follower: Follower | None = follower
 
     def done(self) -> None:
         """Record that the item needs no more work."""
@@ -61,7 +53,7 @@ class Work:
         """Hold the item back, longer after each failure."""
         self._end(lambda follower: follower.hold(self.item.rowid))
 
-    def put_back(self, until: Optional[float] = None) -> None:
+    def put_back(self, until: float | None = None) -> None:
         """Leave the item as it was: nobody has tried it.
 
         :param until: when it is due again; None: at once
@@ -108,7 +100,7 @@ class Follower:
         self._saved = self.progress.point
         #: When it had its last turn, see ``fair``.
         self.turn = 0
-        self._queue: Deque[Any] = deque()
+        self._queue: deque[Any] = deque()
         # Whether there may be more than the queue had room for.
         self._more = False
         # Up to which ROWID it is decided when rows are due; whether no others
@@ -191,7 +183,7 @@ class Follower:
         self.progress.hold(rowid, self._now(), self._options.retry_delay,
                            self._options.max_retry_delay)
 
-    def put_back(self, work: Work, until: Optional[float]) -> None:
+    def put_back(self, work: Work, until: float | None) -> None:
         """Leave a row as it was before it was started."""
         # Since then others may have had their turn.
         self.progress.put_back(
@@ -241,7 +233,7 @@ class Follower:
         return bool(made.site != self._task.site)
 
     def _look_on(self, after: int, found: Callable[[float, Any], None]
-                 ) -> Tuple[int, bool]:
+                 ) -> tuple[int, bool]:
         """Look at the rows after a ROWID, until enough wait.
 
         :param found: is called with when a row was made, and its item, of each
@@ -261,7 +253,7 @@ class Follower:
 
 
 def fair(followers: Iterable[Follower], room: int,
-         turns: Dict[str, int]) -> List[Work]:
+         turns: dict[str, int]) -> list[Work]:
     """Take what is due from many databases, in turn: first of the accounts,
     then of the containers of an account, then of the databases of a container.
     Whoever had a turn last is the last to have another one.
@@ -270,14 +262,14 @@ def fair(followers: Iterable[Follower], room: int,
     :param room: how much to take at most
     :param turns: when each account had its last turn; it is brought up to date
     """
-    tree: Dict[str, Dict[str, Deque[Follower]]] = {}
+    tree: dict[str, dict[str, deque[Follower]]] = {}
     for each in sorted(followers, key=lambda each: each.turn):
         tree.setdefault(each.database.account, {}).setdefault(
             each.database.container, deque()).append(each)
     accounts = deque(sorted(tree, key=lambda name: turns.get(name, 0)))
     waiting = {name: deque(found.values()) for name, found in tree.items()}
     number = max(turns.values(), default=0)
-    taken: List[Work] = []
+    taken: list[Work] = []
     while accounts and len(taken) < room:
         account = accounts.popleft()
         containers = waiting[account]

@@ -6,7 +6,7 @@ propagator asks one replica of a hidden container, and what that answers.
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Optional, Tuple, Type, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from swift_lightsync.common.records import (
     Between,
@@ -94,13 +94,13 @@ class Request(Record):
         tell; None: tell none
     """
     object: _Name = ''
-    rows: Annotated[Tuple[WireRow, ...], Length(MAX_ROWS)] = ()
-    names: Annotated[Tuple[_Name, ...], Length(MAX_ROWS)] = ()
+    rows: Annotated[tuple[WireRow, ...], Length(MAX_ROWS)] = ()
+    names: Annotated[tuple[_Name, ...], Length(MAX_ROWS)] = ()
     listed: bool = False
-    stamp: Optional[_Stamp] = None
-    clock: Optional[Annotated[float, Between(0, 1e10)]] = None
-    page: Optional[Page] = None
-    digest: Optional[_Stamp] = None
+    stamp: _Stamp | None = None
+    clock: Annotated[float, Between(0, 10000000000.0)] | None = None
+    page: Page | None = None
+    digest: _Stamp | None = None
 
 
 @dataclass(frozen=True)
@@ -131,14 +131,14 @@ class Answer(Record):
     :param digests: of the buckets, see ``Digest``; none if not asked for, or
         if they cannot be told while the container is being sharded
     """
-    before: Optional[WireRow] = None
-    head: Optional[WireRow] = None
-    rows: Annotated[Tuple[WireRow, ...], Length(2 * MAX_ROWS)] = ()
-    page: Annotated[Tuple[WireRow, ...], Length(MAX_PAGE)] = ()
-    shards: Annotated[Tuple[Shard, ...], Length(100000)] = ()
-    left: Annotated[Tuple[_Name, ...], Length(MAX_ROWS)] = ()
+    before: WireRow | None = None
+    head: WireRow | None = None
+    rows: Annotated[tuple[WireRow, ...], Length(2 * MAX_ROWS)] = ()
+    page: Annotated[tuple[WireRow, ...], Length(MAX_PAGE)] = ()
+    shards: Annotated[tuple[Shard, ...], Length(100000)] = ()
+    left: Annotated[tuple[_Name, ...], Length(MAX_ROWS)] = ()
     only_shards: bool = False
-    digests: Annotated[Tuple[Annotated[int, Between(0, _HASH)], ...],
+    digests: Annotated[tuple[Annotated[int, Between(0, _HASH)], ...],
                        Length(BUCKETS)] = ()
 
 
@@ -150,7 +150,7 @@ def _read_small(kind: Any, text: bytes) -> Any:
     return kind.parse(text, _SMALL, 'VERSION')
 
 
-def read(kind: Type[_M], text: bytes, most: int) -> _M:
+def read(kind: type[_M], text: bytes, most: int) -> _M:
     """Read a message. Replicas that agree answer with the same bytes, and
     many clients ask for one object.
 

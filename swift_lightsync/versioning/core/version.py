@@ -4,9 +4,9 @@ Read-Repair §3.1 and §3.3; VERSIONING.md §2).
 """
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Dict, Iterable, List, Mapping, Tuple, Union
 
 from swift_lightsync.versioning.core.stamp import MAX_SITES, Stamp
 
@@ -15,7 +15,7 @@ _REMEMBERED = 1024
 _SITE = re.compile(r'[a-z0-9][a-z0-9-]{0,31}\Z', re.ASCII)
 
 #: Sites and their stamps.
-Stamps = Union[Mapping[str, Stamp], Iterable[Tuple[str, Stamp]]]
+Stamps = Mapping[str, Stamp] | Iterable[tuple[str, Stamp]]
 
 
 def check_site(name: str) -> str:
@@ -30,7 +30,7 @@ def check_site(name: str) -> str:
     return name
 
 
-class Vector(Tuple[Tuple[str, Stamp], ...]):
+class Vector(tuple[tuple[str, Stamp], ...]):
     """A version vector: pairs (site, newest stamp seen of it), sorted by site;
     immutable. If it does not name a site, nothing of that site has been seen.
     """
@@ -111,7 +111,7 @@ class Version:
             not (self.site == other.site and self.id < other.id)
 
 
-def frontier(versions: Iterable[Version]) -> List[Version]:
+def frontier(versions: Iterable[Version]) -> list[Version]:
     """Return the versions that no other version has superseded.
 
     :param versions: of one object, in any order, with repetitions
@@ -120,7 +120,7 @@ def frontier(versions: Iterable[Version]) -> List[Version]:
     """
     versions = list(versions)
     # Of two of one site only the newer can be in it.
-    newest: Dict[str, Version] = {}
+    newest: dict[str, Version] = {}
     for version in versions:
         known = newest.get(version.site)
         if known is None or known.id < version.id:

@@ -10,10 +10,7 @@ from swift.common.swob import (
     str_to_wsgi,
     wsgi_quote,
 )
-from swift.common.utils import (
-    config_true_value,
-    drain_and_close,
-)
+from swift.common.utils import config_true_value, drain_and_close
 from swift.common.wsgi import make_pre_authed_request
 from swift.proxy.controllers.base import (
     clear_info_cache,
@@ -22,7 +19,7 @@ from swift.proxy.controllers.base import (
 )
 
 from swift_lightsync.common.rowless import ROWLESS
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.data.container_headers import ENABLED, MODE
 from swift_lightsync.versioning.strategies.strategy import Mode
 
@@ -165,13 +162,12 @@ class VersionedContainer:
         """Return the path of an object of the user's container itself."""
         return path_of(self.account, self.name, obj)
 
-    def forward(self, req, path, stamp=None, rows=False):
+    def forward(self, req, path, stamp=None):
         """Return a copy of a client's request that goes to where the data is.
         It is authorized already, and its answer has no CORS headers yet.
 
         :param path: as WSGI has it
         :param stamp: a ``Stamp`` for the object's timestamp
-        :param rows: whether the object-servers write the rows
         :returns: a ``Request``; call ``get_response(app)``
         """
         environ = dict(req.environ)
@@ -179,7 +175,7 @@ class VersionedContainer:
             environ.pop(name, None)
         environ.update({
             'PATH_INFO': path, 'swift.authorize': lambda req: None,
-            'swift.authorize_override': True, ROWLESS: not rows})
+            'swift.authorize_override': True, ROWLESS: True})
         if req.method in ('GET', 'HEAD'):
             environ['swift.infocache'] = self.infocache(environ)
         sent = Request(environ)

@@ -33,10 +33,13 @@ from swift.common.utils import (
     drain_and_close,
 )
 
-from swift_lightsync.versioning.core.keys import version_name
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    Entry,
+    version_name,
+)
+from swift_lightsync.versioning.core.shipment import DELETE_AT
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import DELETE_AT
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.data.container import internal
 

@@ -4,7 +4,7 @@ container beside it. Clients never see the names of hidden containers.
 """
 
 import json
-from typing import Any, Dict
+from typing import Any
 
 from swift.common.constraints import ACCOUNT_LISTING_LIMIT
 from swift.common.http import is_success
@@ -12,7 +12,7 @@ from swift.common.request_helpers import constrain_req_limit
 from swift.common.swob import str_to_wsgi
 from swift.common.utils import config_true_value, drain_and_close
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
     RESERVED,
     hidden_container,
     user_container,
@@ -39,7 +39,7 @@ def hidden_params(params):
     return dict(found, format='json')
 
 
-def _listed_name(item: Dict[str, Any]) -> str:
+def _listed_name(item: dict[str, Any]) -> str:
     return item['subdir'] if 'subdir' in item else item['name']
 
 

@@ -19,8 +19,8 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
-from swift_lightsync.versioning.core.keys import UNUSED
 from swift_lightsync.versioning.core.life import as_of
+from swift_lightsync.versioning.core.row_data import UNUSED
 from swift_lightsync.versioning.data.container import authorize, send_internal
 from swift_lightsync.versioning.data.container_headers import (
     ENABLED,

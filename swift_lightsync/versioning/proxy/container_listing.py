@@ -7,7 +7,7 @@ versioning, what the user's container still has itself.
 
 import json
 from dataclasses import replace
-from typing import Any, Dict, List, Set
+from typing import Any
 
 from swift.common.constraints import CONTAINER_LISTING_LIMIT
 from swift.common.exceptions import InvalidTimestamp
@@ -143,7 +143,7 @@ class ContainerListing:
 
     def _from_rows(self, req, page):
         """List the latest of each object, of the listing rows."""
-        found: List[Dict[str, Any]] = []
+        found: list[dict[str, Any]] = []
         while True:
             wanted = replace(page, limit=page.limit - len(found))
             items = [row_item(item, self._link)
@@ -186,9 +186,9 @@ class ContainerListing:
             return strategy.versions(
                 page.prefix, page.marker, page.version_marker,
                 page.end_marker, page.limit, page.reverse)
-        hidden: List[Entry] = []
+        hidden: list[Entry] = []
 
-        nulls: Set[str] = set()
+        nulls: set[str] = set()
 
         def hides(entry):
             if entry.null and not page.reverse:

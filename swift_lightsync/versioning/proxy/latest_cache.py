@@ -18,7 +18,6 @@ or written itself, and does not ask memcache meanwhile.
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import Optional
 
 from swift.common.memcached import MemcacheConnectionError
 
@@ -42,9 +41,9 @@ class Hint:
     :param generation: of the object, or None
     """
     known: bool = False
-    entry: Optional[Entry] = None
+    entry: Entry | None = None
     is_sure: bool = False
-    generation: Optional[int] = None
+    generation: int | None = None
 
     def is_right(self, entry):
         """Check whether the hint names the version that the rows name.

@@ -5,7 +5,6 @@ that are older than versioning.
 """
 
 from dataclasses import dataclass, replace
-from typing import Dict, List, Optional, Set, Tuple, Union
 
 from swift.common.utils import (
     Timestamp,
@@ -13,8 +12,12 @@ from swift.common.utils import (
     override_bytes_from_content_type,
 )
 
-from swift_lightsync.versioning.core.keys import LAST, LISTINGS
-from swift_lightsync.versioning.core.row_data import Entry, listed_of
+from swift_lightsync.versioning.core.row_data import (
+    LAST,
+    LISTINGS,
+    Entry,
+    listed_of,
+)
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import frontier
 
@@ -30,7 +33,7 @@ class Page:
     prefix: str = ''
     delimiter: str = ''
     marker: str = ''
-    version_marker: Optional[Stamp] = None
+    version_marker: Stamp | None = None
     end_marker: str = ''
     reverse: bool = False
     subdirs: bool = True
@@ -90,7 +93,7 @@ def listed(page, fetch, hides=lambda entry: False):
     :returns: a list of ``Entry`` and of subdirs, which are text; one more than
         the limit if there are more
     """
-    items: List[Union[Entry, str]] = []
+    items: list[Entry | str] = []
     rest = replace(page, limit=page.limit + 1)
     while rest.limit > 0:
         entries = fetch(rest)
@@ -168,7 +171,7 @@ def version_items(page, items, hidden, name_of, siblings):
         the latest first; for objects whose versions are not all on the page
     :returns: a list of dicts
     """
-    groups: Dict[str, List[Entry]] = {}
+    groups: dict[str, list[Entry]] = {}
     for item in items[:page.limit]:
         if not isinstance(item, str):
             groups.setdefault(item.object, []).append(item)
@@ -185,7 +188,7 @@ def version_items(page, items, hidden, name_of, siblings):
             for item in items[:page.limit]]
 
 
-def _marks(versions) -> Tuple[Optional[Stamp], Set[Stamp]]:
+def _marks(versions) -> tuple[Stamp | None, set[Stamp]]:
     """Return the latest of an object, and all that are its siblings."""
     return (max((each.id for each in versions), default=None),
             {each.id for each in frontier(versions)})
@@ -220,7 +223,7 @@ def merged(page, *listings):
              for items in (reversed(listings) if page.reverse else listings)
              for item in items]
     found.sort(key=lambda pair: pair[0], reverse=page.reverse)
-    seen: Set[str] = set()
+    seen: set[str] = set()
     items = []
     for _, item in found:
         if item.get('subdir') not in seen:

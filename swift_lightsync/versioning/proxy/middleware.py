@@ -14,6 +14,16 @@ from socket import gethostname
 
 from swift.common.constraints import check_utf8, valid_api_version
 from swift.common.http import is_server_error
+from swift.common.middleware.crypto.encrypter import Encrypter
+from swift.common.middleware.dlo import DynamicLargeObject
+from swift.common.middleware.slo import StaticLargeObject
+from swift.common.middleware.symlink import SymlinkMiddleware
+from swift.common.middleware.versioned_writes.legacy import (
+    VersionedWritesMiddleware,
+)
+from swift.common.middleware.versioned_writes.object_versioning import (
+    ObjectVersioningMiddleware,
+)
 from swift.common.registry import register_swift_info
 from swift.common.swob import (
     HTTPBadRequest,
@@ -26,18 +36,17 @@ from swift.common.swob import (
 from swift.common.utils import cache_from_env, get_logger
 from swift.proxy.controllers.base import get_account_info
 
+from swift_lightsync.common.options import OptionError
+from swift_lightsync.proxy_server import Application
 from swift_lightsync.versioning.data.container import (
     SOURCE,
     VersionedContainer,
     info_of,
 )
 from swift_lightsync.versioning.proxy import account_context
-from swift_lightsync.versioning.proxy.container_context import (
-    ContainerContext,
-)
+from swift_lightsync.versioning.proxy.container_context import ContainerContext
 from swift_lightsync.versioning.proxy.latest_cache import LatestCache
 from swift_lightsync.versioning.proxy.object_context import NULL, ObjectContext
-from swift_lightsync.versioning.proxy.pipeline import check_pipeline
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
 from swift_lightsync.versioning.proxy.version_context import (
     VersionContext,
@@ -54,6 +63,39 @@ from swift_lightsync.versioning.strategies.strategy import STRATEGIES
 
 #: The swift.source of requests to what a symlink points to.
 SYMLINK = 'SYM'
+#: Filters whose objects versions are kept of: they stand left of ours.
+LEFT = (SymlinkMiddleware, StaticLargeObject, DynamicLargeObject,
+        VersionedWritesMiddleware)
+
+
+def check_pipeline(pipeline, own):
+    """Check what else is in a pipeline, and on which side of the filter.
+
+    :param pipeline: apps, the first one as clients meet it
+    :param own: the filter, one of these
+    :raises OptionError: if versions would be kept wrongly
+    """
+    place = pipeline.index(own)
+    # Swift makes two filters of some sections.
+    left = [each for app in pipeline[:place]
+            for each in (app, getattr(app, 'app', None))]
+    if any(isinstance(app, Encrypter) for app in left):
+        raise _wrong('left of encryption')
+    if any(isinstance(app, ObjectVersioningMiddleware) for app in left):
+        raise OptionError('[filter:versioned_writes]: allow_object_versioning '
+                          'has to be false beside the filter versioning')
+    if any(isinstance(app, LEFT) for app in pipeline[place:]):
+        raise _wrong('right of symlink, slo, dlo and versioned_writes')
+    if not isinstance(pipeline[-1], Application):
+        raise OptionError(
+            'versioning needs egg:swift-lightsync#proxy at the end of the '
+            'pipeline, not %s.%s' % (type(pipeline[-1]).__module__,
+                                     type(pipeline[-1]).__name__))
+
+
+def _wrong(where):
+    return OptionError('[pipeline:main]: the filter versioning has to stand '
+                       '%s' % where)
 
 
 class Versioning:

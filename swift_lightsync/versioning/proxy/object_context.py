@@ -27,8 +27,7 @@ from swift.common.utils import (
 from swift.proxy.controllers.base import cors_validation
 from swift.proxy.controllers.obj import check_content_type
 
-from swift_lightsync.versioning.core.keys import ROOM
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER
+from swift_lightsync.versioning.core.row_data import DELETE_MARKER, ROOM
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container import authorize
 from swift_lightsync.versioning.data.object_data import (

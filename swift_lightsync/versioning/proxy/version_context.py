@@ -16,8 +16,10 @@ from swift.common.swob import (
 )
 from swift.common.utils import Timestamp, drain_and_close
 
-from swift_lightsync.versioning.core.keys import version_name
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    version_name,
+)
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container import authorize
 from swift_lightsync.versioning.data.object_data import show_expiry

@@ -14,7 +14,7 @@ import os
 import socket as sockets
 import time
 from collections import defaultdict
-from typing import Dict, List, Mapping, Optional, Tuple
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from swift.common.concurrency import socket
@@ -31,7 +31,7 @@ SILENCE = 2000
 MAX_HEAD = 1 << 13
 _AT_ONCE = 1 << 16
 
-_Address = Tuple[str, int]
+_Address = tuple[str, int]
 
 
 class Stale(OSError):
@@ -63,7 +63,7 @@ class Exchange:
         except (BrokenPipeError, ConnectionResetError) as err:
             raise self._broken(err) from err
 
-    def receive(self, most: int) -> Tuple[int, bytes]:
+    def receive(self, most: int) -> tuple[int, bytes]:
         """Wait for the answer. Who was interrupted may call this again.
 
         :param most: bytes that its body may have
@@ -106,7 +106,7 @@ class Exchange:
         return ConnectionError(str(why))
 
 
-def parsed_head(head: bytes) -> Tuple[int, int, bool]:
+def parsed_head(head: bytes) -> tuple[int, int, bool]:
     """Read the head of an answer.
 
     :returns: (status, length of the body, whether the server keeps the
@@ -146,10 +146,10 @@ class Connections:
     def __init__(self) -> None:
         self._process = os.getpid()
         #: (when it was used last, socket), by the server that it leads to
-        self._idle: Dict[_Address, List[Tuple[float, 'socket.socket']]] = \
+        self._idle: dict[_Address, list[tuple[float, socket.socket]]] = \
             defaultdict(list)
 
-    def idle(self, address: _Address) -> Optional[Exchange]:
+    def idle(self, address: _Address) -> Exchange | None:
         """Return a kept connection, if there is a quiet one.
 
         :param address: (ip, port)

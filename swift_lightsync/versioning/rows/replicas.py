@@ -4,8 +4,9 @@ them, to a majority, or to all (VERSIONING.md §4).
 """
 
 import os
+from collections.abc import Sequence
 from random import sample
-from typing import Any, List, Sequence, Tuple
+from typing import Any
 
 from swift.common.concurrency import Empty, Queue, Timeout, sleep, spawn_n
 from swift.common.exceptions import ConnectionTimeout
@@ -86,9 +87,9 @@ class Replicas:
         part, nodes = self.ring.get_nodes(*place)
         needed = majority(len(nodes))
         queue: Queue = Queue()
-        replies: List[Reply] = []
+        replies: list[Reply] = []
         body = verb.encoded(request)
-        refused: List[str] = []
+        refused: list[str] = []
         for node in nodes:
             spawn_n(self._deliver, queue, refused, node, part, place, body,
                     again)
@@ -232,7 +233,7 @@ class Asked:
         self._queue: Queue = Queue()
         self._pending = 0
         #: (node, its ``Exchange``) of those that are waited for here
-        self._sent: List[Tuple[Any, Exchange]] = []
+        self._sent: list[tuple[Any, Exchange]] = []
         for _ in range(self._needed):
             self._begin(self._rest.pop(0))
 
@@ -259,8 +260,8 @@ class Asked:
         :returns: the good replies, as many as a majority
         :raises RowsUnavailable: if too few replicas answered
         """
-        good: List[Reply] = []
-        failed: List[Reply] = []
+        good: list[Reply] = []
+        failed: list[Reply] = []
         with Timeout(SLOW, False):
             while self._sent:
                 reply = self._received(*self._sent[0])

@@ -2,7 +2,7 @@
 """What one or several container servers answer to the verb VERSION."""
 
 from dataclasses import dataclass
-from typing import Annotated, Optional
+from typing import Annotated
 
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND, HTTP_OK
 
@@ -31,7 +31,7 @@ class Reply:
     """
     node: dict
     status: int
-    answer: Optional[verb.Answer] = None
+    answer: verb.Answer | None = None
     error: str = ''
 
     @property

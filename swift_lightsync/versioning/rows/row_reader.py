@@ -5,10 +5,12 @@ from its shards (VERSIONING.md §4).
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Dict, List, Set
 
-from swift_lightsync.versioning.core.keys import parse_version, versions_of
-from swift_lightsync.versioning.core.row_data import Row
+from swift_lightsync.versioning.core.row_data import (
+    Row,
+    parse_version,
+    versions_of,
+)
 from swift_lightsync.versioning.core.verb import (
     MAX_PAGE,
     MAX_ROWS,
@@ -99,7 +101,7 @@ class RowReader:
         """
         asked = None if replies else _only_read(request)
         page, turns = request.page, 0
-        given: Set[WireRow] = set()
+        given: set[WireRow] = set()
         while turns < TURNS:
             if asked is not None:
                 replies = self._replicas.begin(place, asked, [
@@ -218,7 +220,7 @@ class _Sharded:
         doubtful = [row.name for row in rows if any(
             covers(shard, row.name) and row.name not in names
             for shard, names in held)]
-        known: Dict[str, Row] = {}
+        known: dict[str, Row] = {}
         for start in range(0, len(doubtful), MAX_ROWS):
             known.update(self._again(names=tuple(
                 doubtful[start:start + MAX_ROWS])).rows)
@@ -236,7 +238,7 @@ class _Sharded:
                     divided.add(parse_version(bound).object)
                 except ValueError:
                     continue
-        found: Dict[str, Row] = {}
+        found: dict[str, Row] = {}
         for row in rows:
             obj = _object(row)
             if obj in found:
@@ -248,7 +250,7 @@ class _Sharded:
     def _heads_of_all(self, page) -> Iterator[Row]:
         """Yield the heads of a page, of all versions."""
         rest = replace(page, heads=False, limit=MAX_PAGE)
-        group: List[Row] = []
+        group: list[Row] = []
         count = 0
         while count < page.limit:
             rows = self._again(page=rest).page

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from swift_lightsync.versioning.core.comparing import Digest
 from swift_lightsync.versioning.core.heads import listing_after
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
     hidden_container,
     listing_name,
 )

@@ -10,32 +10,21 @@ say together (VERSIONING.md §4). This module only computes.
    what any of them has seen.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import (
-    Dict,
-    Iterable,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
 
 from swift_lightsync.versioning.core.heads import is_version, newest_rows
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
     LAST,
     PURGES,
-    parse_version,
-    purge_name,
-    versions_of,
-)
-from swift_lightsync.versioning.core.row_data import (
     Entry,
     Row,
     entry_of,
+    parse_version,
+    purge_name,
     row_of,
+    versions_of,
 )
 from swift_lightsync.versioning.core.verb import (
     MAX_BODY,
@@ -63,24 +52,24 @@ class View:
     :param page: live rows
     :param truncated: whether the page may go on
     """
-    before_row: Optional[Row] = None
-    head_row: Optional[Row] = None
+    before_row: Row | None = None
+    head_row: Row | None = None
     rows: Mapping[str, Row] = field(default_factory=dict)
-    page: List[Row] = field(default_factory=list)
+    page: list[Row] = field(default_factory=list)
     truncated: bool = False
 
     @property
-    def before(self) -> Optional[Entry]:
+    def before(self) -> Entry | None:
         """The newest version of the object before a write."""
         return _entry_of(self.before_row) if self.before_row else None
 
     @property
-    def head(self) -> Optional[Entry]:
+    def head(self) -> Entry | None:
         """Its newest version now."""
         return _entry_of(self.head_row) if self.head_row else None
 
     @classmethod
-    def of(cls, answer: Answer, page: Optional[Page]) -> 'View':
+    def of(cls, answer: Answer, page: Page | None) -> 'View':
         """Return what a replica says.
 
         :param page: that it was asked for
@@ -91,7 +80,7 @@ class View:
             [each.row for each in answer.page],
             page is not None and len(answer.page) >= page.limit)
 
-    def cut(self, page: Optional[Page]) -> 'View':
+    def cut(self, page: Page | None) -> 'View':
         """Return the view with a page of the length that was asked for first.
         """
         if page is None:
@@ -100,12 +89,12 @@ class View:
             self.truncated or len(self.page) > page.limit))
 
     @property
-    def heads(self) -> List[Row]:
+    def heads(self) -> list[Row]:
         """The head as a list, which is empty if there is none."""
         return [self.head_row] if self.head_row else []
 
 
-def _row(wire: Optional[WireRow]) -> Optional[Row]:
+def _row(wire: WireRow | None) -> Row | None:
     return wire.row if wire else None
 
 
@@ -121,7 +110,7 @@ def last_name(page: Page, name: str) -> str:
     return versions if page.reverse else versions + LAST
 
 
-def end_of(views: Iterable[View], page: Optional[Page]) -> Optional[str]:
+def end_of(views: Iterable[View], page: Page | None) -> str | None:
     """Return the last name that all pages say something of; None: any.
 
     :param page: that was asked for
@@ -133,13 +122,13 @@ def end_of(views: Iterable[View], page: Optional[Page]) -> Optional[str]:
     return max(ends) if page.reverse else min(ends)
 
 
-def within(end: Optional[str], name: str, page: Optional[Page]) -> bool:
+def within(end: str | None, name: str, page: Page | None) -> bool:
     """Check whether a name is listed no later than another."""
     return end is None or page is None or (
         name >= end if page.reverse else name <= end)
 
 
-def disputed(views: Sequence[View], page: Optional[Page]) -> List[str]:
+def disputed(views: Sequence[View], page: Page | None) -> list[str]:
     """Return the names of the rows that some replicas do not say the same of.
 
     :param views: answers to one request
@@ -157,18 +146,18 @@ def disputed(views: Sequence[View], page: Optional[Page]) -> List[str]:
     return sorted(found, reverse=bool(page and page.reverse))
 
 
-def _identity(row: Optional[Row]) -> object:
+def _identity(row: Row | None) -> object:
     return row and (row.name, row.stamp, row.deleted)
 
 
-def _differing(held: Sequence[Mapping[str, Row]]) -> Set[str]:
+def _differing(held: Sequence[Mapping[str, Row]]) -> set[str]:
     names = set().union(*held)
     first = held[0]
     return {name for name in names for rows in held[1:]
             if _identity(first.get(name)) != _identity(rows.get(name))}
 
 
-def known_rows(views: Iterable[View]) -> Dict[str, Row]:
+def known_rows(views: Iterable[View]) -> dict[str, Row]:
     """Return the newest row of each name that any replica tells of; a purge
     record tells of its version, too.
     """
@@ -180,7 +169,7 @@ def known_rows(views: Iterable[View]) -> Dict[str, Row]:
     return newest_rows(told, gone)
 
 
-def mending(request: Request, views: Sequence[View]) -> Optional[Request]:
+def mending(request: Request, views: Sequence[View]) -> Request | None:
     """Return the request that makes replicas agree on what they dispute.
 
     :param request: that they were asked
@@ -199,7 +188,7 @@ def mending(request: Request, views: Sequence[View]) -> Optional[Request]:
         # Replicas that differ much are compared in parts.
         page = replace(page, limit=BATCH)
     known = known_rows(views)
-    rows: List[WireRow] = []
+    rows: list[WireRow] = []
     size = 0
     for name in names[:BATCH]:
         rows.append(WireRow.of(known[name]))
@@ -216,7 +205,7 @@ def mending(request: Request, views: Sequence[View]) -> Optional[Request]:
                    clock=None)
 
 
-def united(views: Sequence[View], page: Optional[Page]) -> View:
+def united(views: Sequence[View], page: Page | None) -> View:
     """Return what views say together.
 
     :param views: answers to one request; where they differ, the newest row
@@ -237,17 +226,17 @@ def united(views: Sequence[View], page: Optional[Page]) -> View:
         [listed[name] for name in names], end is not None)
 
 
-def _greatest(groups: Iterable[Iterable[Optional[Row]]]) -> Optional[Row]:
+def _greatest(groups: Iterable[Iterable[Row | None]]) -> Row | None:
     """Return the row of the newest version."""
     rows = _joined([[row for row in group if row] for group in groups])
     return rows[min(rows)] if rows else None
 
 
-def _joined(groups: Sequence[Iterable[Row]]) -> Dict[str, Row]:
+def _joined(groups: Sequence[Iterable[Row]]) -> dict[str, Row]:
     """Return the newest row of each name, with a vector of all that the
     writers of this row have seen.
     """
-    found: Dict[str, Row] = {}
+    found: dict[str, Row] = {}
     for rows in groups:
         for row in rows:
             known = found.get(row.name)
@@ -270,8 +259,8 @@ def _with_vectors(row: Row, other: Row) -> Row:
         return row
 
 
-def shards_of(answers: Iterable[Answer], place: Tuple[str, str]
-              ) -> List[Shard]:
+def shards_of(answers: Iterable[Answer], place: tuple[str, str]
+              ) -> list[Shard]:
     """Return all shards that any answer names, in the order of their names.
 
     :param place: (account, container) that has answered

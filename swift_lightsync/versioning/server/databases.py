@@ -13,11 +13,11 @@ and connections that are kept, since to open one costs as much as to read it.
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from sqlite3 import Connection, Cursor, DatabaseError
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 from swift.common.concurrency import Semaphore, sleep, spawn_n
@@ -35,7 +35,7 @@ ANSWERS = 1024
 MAX_ANSWER = 1 << 12
 
 #: What tells files apart: their device and inode.
-_Identity = Tuple[int, int]
+_Identity = tuple[int, int]
 
 
 _semaphores: 'WeakValueDictionary[str, Semaphore]' = WeakValueDictionary()
@@ -67,7 +67,7 @@ class _Kept:
     """A connection that nobody uses.
 
     :param file: what it has open
-    :param since: when it was used last, on the clock of ``now``
+    :param since: when it was used last, by ``time.monotonic``
     """
     path: str
     connection: Connection
@@ -75,7 +75,7 @@ class _Kept:
     since: float
 
 
-def _identity(path: str) -> Optional[_Identity]:
+def _identity(path: str) -> _Identity | None:
     try:
         found = os.stat(path)
     except OSError:
@@ -83,7 +83,7 @@ def _identity(path: str) -> Optional[_Identity]:
     return found.st_dev, found.st_ino
 
 
-def _changes(connection: Connection) -> Tuple[int, int]:
+def _changes(connection: Connection) -> tuple[int, int]:
     """Return what differs once anybody has changed a database: others, or
     this connection itself.
     """
@@ -94,19 +94,15 @@ def _changes(connection: Connection) -> Tuple[int, int]:
 
 
 class KeptDatabases:
-    """The connections that one process keeps.
+    """The connections that one process keeps."""
 
-    :param now: returns seconds that only grow
-    """
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
+    def __init__(self) -> None:
         #: From the one that was used longest ago on.
-        self._kept: 'OrderedDict[int, _Kept]' = OrderedDict()
+        self._kept: OrderedDict[int, _Kept] = OrderedDict()
         self._is_closing = False
         #: By path and request: the connection that has read the answer, and
         #: what its ``_changes`` were before.
-        self._answers: 'OrderedDict[Any, Tuple[Any, Any, bytes]]' = \
+        self._answers: OrderedDict[Any, tuple[Any, Any, bytes]] = \
             OrderedDict()
 
     def __len__(self) -> int:
@@ -127,12 +123,12 @@ class KeptDatabases:
         finally:
             connection, broker.conn = broker.conn, None
             if connection is not None and connection is lent and file:
-                self._keep(_Kept(path, connection, file, self._now()))
+                self._keep(_Kept(path, connection, file, time.monotonic()))
             elif connection is not None:
                 connection.close()
 
     def remembered(self, broker: Any, asked: Hashable,
-                   read: Callable[[], Optional[bytes]]) -> Optional[bytes]:
+                   read: Callable[[], bytes | None]) -> bytes | None:
         """Return what was read before, unless its database has changed.
 
         :param broker: with a connection of ``lent``; its only database
@@ -155,8 +151,8 @@ class KeptDatabases:
                 self._answers.popitem(last=False)
         return told
 
-    def _found(self, path: str, file: Optional[_Identity]
-               ) -> Optional[Connection]:
+    def _found(self, path: str, file: _Identity | None
+               ) -> Connection | None:
         """Return a kept connection to the file that has a path now."""
         for each in [kept for kept in self._kept.values()
                      if kept.path == path][::-1]:
@@ -167,8 +163,8 @@ class KeptDatabases:
         return None
 
     @staticmethod
-    def _opened(broker: Any, file: Optional[_Identity]
-                ) -> Optional[Connection]:
+    def _opened(broker: Any, file: _Identity | None
+                ) -> Connection | None:
         """Open a database, unless it is replaced meanwhile."""
         if file is None:
             return None
@@ -201,8 +197,8 @@ class KeptDatabases:
 
     def close_unused(self) -> None:
         """Close the connections that nobody has used for ``SECONDS``."""
-        before = self._now() - SECONDS
-        unused: List[_Kept] = [each for each in self._kept.values()
+        before = time.monotonic() - SECONDS
+        unused: list[_Kept] = [each for each in self._kept.values()
                                if each.since <= before]
         for each in unused:
             del self._kept[id(each.connection)]

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from sqlite3 import Connection, Cursor
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from swift.common.concurrency import tpool
 from swift.container.backend import SHARD_UPDATE_STATES, SHARDED, SHARDING
@@ -24,12 +24,12 @@ from swift_lightsync.versioning.core.heads import (
     newest_rows,
     planned,
 )
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
     RESERVED,
     VERSIONS,
+    Row,
     versions_of,
 )
-from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.server.counts import count_rows
 from swift_lightsync.versioning.server.databases import KeptDatabases, locked
@@ -50,14 +50,14 @@ class _Rows:
     :param tables: a ``RowTable`` of each
     """
 
-    def __init__(self, tables: List[RowTable]) -> None:
+    def __init__(self, tables: list[RowTable]) -> None:
         self._tables = tables
 
-    def named(self, names: Iterable[str]) -> Dict[str, Row]:
+    def named(self, names: Iterable[str]) -> dict[str, Row]:
         wanted = list(names)
         return newest_rows(*(table.named(wanted) for table in self._tables))
 
-    def live(self, *found: List[Row]) -> List[Row]:
+    def live(self, *found: list[Row]) -> list[Row]:
         """Unite what databases have; a newer one may have deleted a row."""
         rows = newest_rows(*found)
         if len(self._tables) > 1:
@@ -65,11 +65,11 @@ class _Rows:
         return [rows[name] for name in sorted(rows)
                 if not rows[name].deleted]
 
-    def newest(self, obj: str, limit: int) -> List[Row]:
+    def newest(self, obj: str, limit: int) -> list[Row]:
         return self.live(*(table.newest(obj, limit)
                            for table in self._tables))[:limit]
 
-    def page(self, page: verb.Page) -> List[Row]:
+    def page(self, page: verb.Page) -> list[Row]:
         parts = [table.page(page) for table in self._tables]
         ends = [part[-1].name for part in parts if len(part) >= page.limit]
         rows = self.live(*parts)[::-1 if page.reverse else 1]
@@ -86,7 +86,7 @@ class _Rows:
 
 
 def answer(broker: Any, asked: verb.Request,
-           databases: KeptDatabases) -> Optional[bytes]:
+           databases: KeptDatabases) -> bytes | None:
     """Do what a request asks of one replica, in one transaction; where it
     changes something under its container's lock.
 
@@ -113,7 +113,7 @@ def answer(broker: Any, asked: verb.Request,
             _told_with_digests, broker, asked))
 
 
-def _told_with_digests(broker: Any, asked: verb.Request) -> Optional[bytes]:
+def _told_with_digests(broker: Any, asked: verb.Request) -> bytes | None:
     told = _answered(broker, asked)
     if told and asked.digest:
         # It takes long, and keeps no writer waiting.
@@ -121,7 +121,7 @@ def _told_with_digests(broker: Any, asked: verb.Request) -> Optional[bytes]:
     return verb.encoded(told) if told else None
 
 
-def _digests(broker: Any, until: Stamp) -> Tuple[int, ...]:
+def _digests(broker: Any, until: Stamp) -> tuple[int, ...]:
     """Return the digests; none where rows are in two databases."""
     if broker.get_db_state() == SHARDING:
         return ()
@@ -130,7 +130,7 @@ def _digests(broker: Any, until: Stamp) -> Tuple[int, ...]:
         return RowTable(connection, policy).digest(until).buckets
 
 
-def _answered(broker: Any, asked: verb.Request) -> Optional[verb.Answer]:
+def _answered(broker: Any, asked: verb.Request) -> verb.Answer | None:
     # Sharding moves rows from the first of two databases to the other one.
     state = broker.get_db_state()
     left_behind = broker.get_brokers()[:-1] if state == SHARDING else []
@@ -196,7 +196,7 @@ def has_rows(broker: Any, prefix: str) -> bool:
         ]).page(verb.Page(prefix, limit=1)))
 
 
-def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
+def _planned(rows: _Rows, asked: verb.Request, mine: list[Row],
              listed: bool) -> Plan:
     if not asked.object and not mine:
         return Plan((), None, None)
@@ -209,10 +209,10 @@ def _planned(rows: _Rows, asked: verb.Request, mine: List[Row],
 
 
 def _told(rows: _Rows, asked: verb.Request, plan: Plan,
-          shards: Tuple[verb.Shard, ...], left: Tuple[str, ...],
+          shards: tuple[verb.Shard, ...], left: tuple[str, ...],
           is_sharded: bool) -> verb.Answer:
     """Make the answer, of what is held now."""
-    def wire(row: Optional[Row]) -> Optional[verb.WireRow]:
+    def wire(row: Row | None) -> verb.WireRow | None:
         return verb.WireRow.of(row) if row else None
 
     named = rows.named(asked.names) if asked.names else {}
@@ -228,12 +228,12 @@ def _told(rows: _Rows, asked: verb.Request, plan: Plan,
 
 
 def _shards(broker: Any, asked: verb.Request
-            ) -> Tuple[Tuple[verb.Shard, ...], Tuple[str, ...]]:
+            ) -> tuple[tuple[verb.Shard, ...], tuple[str, ...]]:
     """Find the shards that a request concerns.
 
     :returns: these, and the names of the request's rows that belong to them
     """
-    found: Dict[str, Any] = {}
+    found: dict[str, Any] = {}
     left = []
     for name in dict.fromkeys([row.name for row in asked.rows] +
                               list(asked.names)):
@@ -257,7 +257,7 @@ def _shards(broker: Any, asked: verb.Request
             tuple(name for name in left if name in rows))
 
 
-def _spans(asked: verb.Request) -> List[Tuple[str, str]]:
+def _spans(asked: verb.Request) -> list[tuple[str, str]]:
     """Return the first and last names of what is read; '' is no bound."""
     spans = []
     if asked.object:

@@ -7,33 +7,25 @@ they cost follows the rows that they return.
 """
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from sqlite3 import Connection, Cursor, OperationalError
-from typing import (
-    Any,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Tuple,
-    Union,
-)
+from typing import Any
 from urllib.parse import unquote
 
 from swift.common.concurrency import sleep
 from swift.common.utils import decode_timestamps
 
 from swift_lightsync.versioning.core.comparing import Digest
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.life import life_of
+from swift_lightsync.versioning.core.row_data import (
     LAST,
     LIFE,
     VERSIONS,
+    Row,
     parse_version,
     versions_of,
 )
-from swift_lightsync.versioning.core.life import life_of
-from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page, Request
 
@@ -64,7 +56,7 @@ def after_prefix(prefix: str) -> str:
     return kept[:-1] + chr(0xe000 if after == 0xd800 else after)
 
 
-def record_of(row: Row, policy: int) -> Dict[str, Any]:
+def record_of(row: Row, policy: int) -> dict[str, Any]:
     """Return a row as a container broker merges it."""
     return {'name': row.name, 'created_at': str(row.stamp),
             'size': row.size, 'content_type': row.content_type,
@@ -96,7 +88,7 @@ class Container:
     :param has_shards: whether it has any, or is getting them
     """
     id: str
-    own: Tuple[str, str]
+    own: tuple[str, str]
     account: str
     root: str
     is_root: bool
@@ -145,7 +137,7 @@ class RowTable:
     :param policy: the index of the container's storage policy
     """
 
-    def __init__(self, connection: Union[Connection, Cursor],
+    def __init__(self, connection: Connection | Cursor,
                  policy: int) -> None:
         self._connection = connection
         self._policy = policy
@@ -157,17 +149,17 @@ class RowTable:
             yield Row(name, _stamp(created_at), size, content_type, etag,
                       bool(deleted))
 
-    def named(self, names: Iterable[str]) -> List[Row]:
+    def named(self, names: Iterable[str]) -> list[Row]:
         """Return the rows of some names, deleted ones too."""
         wanted = sorted(set(names))
-        found: List[Row] = []
+        found: list[Row] = []
         for start in range(0, len(wanted), _AT_ONCE):
             chunk = wanted[start:start + _AT_ONCE]
             found += self._rows('deleted IN (0, 1) AND name IN (%s)' %
                                 ','.join('?' * len(chunk)), *chunk)
         return found
 
-    def newest(self, obj: str, limit: int) -> List[Row]:
+    def newest(self, obj: str, limit: int) -> list[Row]:
         """Return the newest versions of an object, newest first."""
         prefix = versions_of(obj)
         return list(self._rows(
@@ -189,7 +181,7 @@ class RowTable:
                 'etag, deleted, storage_policy_index) VALUES (?, ?, ?, ?, ?, '
                 '?, ?)', [found[each] for each in _STORED])
 
-    def after(self, stamp: Stamp) -> List[Row]:
+    def after(self, stamp: Stamp) -> list[Row]:
         """Return the versions whose ids exceed a stamp, by name."""
         return [row for row in self._rows(
             'deleted = 0 AND name >= ? AND name < ? AND created_at > ? '
@@ -200,7 +192,7 @@ class RowTable:
         """Return the ``Digest`` of the live versions up to a stamp."""
         return Digest.of(self._records(), until)
 
-    def _records(self) -> Iterator[Tuple[str, str, str]]:
+    def _records(self) -> Iterator[tuple[str, str, str]]:
         """Yield what the digest is about."""
         life = self.named([LIFE])
         if life and life_of(life[0]).exists:
@@ -218,7 +210,7 @@ class RowTable:
             last = records[-1][0] if len(records) == _AT_ONCE else ''
             sleep()
 
-    def page(self, page: Page) -> List[Row]:
+    def page(self, page: Page) -> list[Row]:
         """Return the rows of a page."""
         if page.heads:
             return self._heads(page)
@@ -236,9 +228,9 @@ class RowTable:
         return self._rows('%s ORDER BY name %s LIMIT ?' % (
             condition, 'DESC' if reverse else ''), *values, limit)
 
-    def _heads(self, page: Page) -> List[Row]:
+    def _heads(self, page: Page) -> list[Row]:
         low, high = bounds(page)
-        found: List[Row] = []
+        found: list[Row] = []
         while len(found) < page.limit:
             row = self._one(low, high, page.reverse)
             if row is None:
@@ -254,7 +246,7 @@ class RowTable:
                 found.append(row)
         return found
 
-    def _one(self, low: str, high: str, reverse: bool) -> Optional[Row]:
+    def _one(self, low: str, high: str, reverse: bool) -> Row | None:
         return next(self._between(low, high, reverse, 1), None)
 
 

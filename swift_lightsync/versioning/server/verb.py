@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Dict, Optional
+from typing import Any
 
 from swift.common.base_storage_server import timing_stats
 from swift.common.concurrency import Timeout
@@ -42,7 +42,7 @@ from swift.container.server import (
 
 from swift_lightsync.common.options import number, read_option
 from swift_lightsync.versioning.core import verb
-from swift_lightsync.versioning.core.keys import RESERVED, UNUSED, VERSIONS
+from swift_lightsync.versioning.core.row_data import RESERVED, UNUSED, VERSIONS
 from swift_lightsync.versioning.server.databases import KeptDatabases
 from swift_lightsync.versioning.server.replica import answer, has_rows
 
@@ -70,7 +70,7 @@ class VersionVerb(ContainerController):
             conf, 'max_clock_skew', '60', number(0, 86400))
         self._databases = KeptDatabases()
 
-    def __call__(self, env: Dict[str, Any], start_response: Any) -> Any:
+    def __call__(self, env: dict[str, Any], start_response: Any) -> Any:
         """Answer a request. One of the verb that succeeds is logged only for
         debugging, like replication: a GET of a client makes two, and its proxy
         logs it.
@@ -155,7 +155,7 @@ class VersionVerb(ContainerController):
             raise HTTPBadRequest(request=req, body='the body is cut off')
         return verb.read(verb.Request, body, verb.MAX_BODY)
 
-    def _wrong_clock(self, clock: Optional[float]) -> bytes:
+    def _wrong_clock(self, clock: float | None) -> bytes:
         """Say what is wrong with the clock of a sender; empty: nothing is."""
         now = time.time()
         if clock is None or abs(clock - now) <= self.max_clock_skew:
@@ -187,7 +187,7 @@ class Creation(ContainerController):
 
     def _update_or_create(self, req: Request, broker: ContainerBroker,
                           timestamp: str, new_container_policy: int,
-                          requested_policy_index: Optional[int]) -> bool:
+                          requested_policy_index: int | None) -> bool:
         if not os.path.exists(broker.db_file):
             metadata = {
                 wsgi_to_str(key): (wsgi_to_str(value), timestamp)

@@ -1,28 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stores one version of another site, data first, or does its purge, and says
-what the site is told of the errors that this meets.
+"""Does what another site sends: stores a version, data first, or does its
+purge; has a container live or die as its life record says (VERSIONING.md §5,
+core/life.py). And says what the site is told of the errors that this meets.
 """
 
-from typing import Any, Dict
+import time
+from dataclasses import replace
+from typing import Any
 
 from swift.common.exceptions import ChunkReadError
+from swift.common.http import (
+    HTTP_CONFLICT,
+    HTTP_NOT_FOUND,
+    is_server_error,
+    is_success,
+)
 from swift.common.swob import HTTPException
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.life import life_of
+from swift_lightsync.versioning.core.row_data import (
     LIFE,
+    Kind,
     purge_name,
     version_name,
 )
-from swift_lightsync.versioning.core.life import life_of
-from swift_lightsync.versioning.core.row_data import Kind, entry_of
 from swift_lightsync.versioning.core.shipping import MAX_ERROR, Result
 from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Request
+from swift_lightsync.versioning.data.container_headers import put_at
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
-from swift_lightsync.versioning.sites.life import Refusal
+from swift_lightsync.versioning.strategies.history import named
 
 #: What object servers say to data that they have already.
 _STORED_ALREADY = (202, 409)
+#: Seconds for which what a deletion knew of may come after it. An older one
+#: was here, and is gone; sites would tell each other of it again and again.
+_UNDER_WAY = 86400
+
+
+class Refusal(Exception):
+    """What another site has sent is refused.
+
+    :param status: of the answer
+    """
+
+    def __init__(self, status, reason):
+        super().__init__(reason)
+        self.status = status
 
 
 class Disconnected(Exception):
@@ -60,7 +84,7 @@ def known(strategy, versions, life=False):
     :returns: a dict, from such pairs to the ``Entry`` (see ``purged``) of
         those that are known, and from ``LIFE`` to the ``Life``
     """
-    found: Dict[Any, Any] = {}
+    found: dict[Any, Any] = {}
     versions = sorted(set(versions))
     half = (MAX_ROWS - 1) // 2
     for start in range(0, max(len(versions), int(life)), half):
@@ -72,11 +96,9 @@ def known(strategy, versions, life=False):
         if LIFE in rows and not rows[LIFE].deleted:
             found[LIFE] = life_of(rows[LIFE])
         for each in some:
-            record = rows.get(purge_name(*each))
-            row = rows.get(version_name(*each)) \
-                if record is None or record.deleted else record
-            if row is not None:
-                found[each] = entry_of(row)
+            entry = named(rows, version_name(*each), purge_name(*each))
+            if entry:
+                found[each] = entry
     return found
 
 
@@ -164,3 +186,105 @@ def _check(response):
     if not 200 <= status < 300 and status not in _STORED_ALREADY:
         raise Refusal(status if status >= 500 else 409,
                       'the data was not stored: %s' % response.status)
+
+
+def apply_life(helper, env, account, container, life, policy):
+    """Follow the life record of another site, if it is newer than ours: take
+    it, and have Swift do what it says.
+
+    :param helper: ``SiteRequests``
+    :param env: of the other site's request
+    :param container: the user's
+    :param life: the record, a ``Life``
+    :param policy: the name of the container's storage policy there
+    :raises Refusal: if the container does not follow now
+    :raises HTTPException: if Swift refuses to make the container
+    :raises RowsUnavailable: if too few container servers answer
+    """
+    found = _opened(helper, (env, account, container), life, policy)
+    if found is None:
+        return
+    mine = found.strategy.life()
+    if mine and mine.stamp >= life.stamp:
+        return
+    if not life.exists and not found.strategy.is_empty():
+        raise Refusal(HTTP_CONFLICT, 'the container has versions; their '
+                      'purges are not here yet, or they not there')
+    if life.exists:
+        # First: nobody finds the container without a record. What comes to
+        # its middle only `.life` ends. And whoever has sent it may not know
+        # what the container has become here, or becomes meanwhile.
+        life, made = found.strategy.set_life(life), None
+        while life.exists and life != made:
+            make_as(found.make, found.strategy, life, found.headers())
+            life, made = found.strategy.life(), life
+    else:
+        _delete(found, life)
+
+
+def _opened(helper, path, life, policy):
+    """Return the container of a record; None: it is a deletion of what is not
+    here, and cannot come.
+    """
+    if life.exists:
+        return helper.open(*path, policy)
+    found = helper.open(*path)
+    if found or life.stamp.seconds < time.time() - _UNDER_WAY:
+        return found
+    try:
+        return helper.open(*path, policy)
+    except HTTPException as err:
+        if is_server_error(err.status_int):
+            raise
+        return None
+
+
+def living(strategy, life):
+    """Return the record of a container that lives on against its deletion, no
+    later than need be: one that has not come here may have known of all of
+    this.
+    """
+    return replace(life.after(strategy.clock.tick(0, life.stamp),
+                              strategy.site), exists=True)
+
+
+def make_as(make, strategy, life, before):
+    """Have Swift make a container what its record says.
+
+    :param make: does it, and returns a status
+    :param before: the headers that it has; none: it is not there
+    """
+    status = make(life, before)
+    if status == HTTP_CONFLICT and strategy.life() == life:
+        # Its deletion, which is newer, has no record.
+        life = strategy.set_life(life.after(strategy.tick(), strategy.site))
+        status = make(life, before)
+    if not is_success(status) and strategy.life() == life:
+        raise Refusal(503, 'PUT of the container: %d' % status)
+
+
+def _delete(container, life):
+    """Record the deletion of a container, and delete it as of its record; if
+    it was made again since, record that instead.
+    """
+    strategy = container.strategy
+    if not container.exists:
+        strategy.set_life(life)
+        return
+    found = container.headers()
+    if int(found.get('X-Container-Object-Count', 0)):
+        # These become versions, which its deleter did not know of.
+        raise Refusal(HTTP_CONFLICT, 'the container has objects that are '
+                      'older than its versioning')
+    # One that would be refused is not recorded either.
+    if put_at(found) <= life.stamp:
+        # First: who is refused to make the container finds out why.
+        life = strategy.set_life(life)
+        if life.exists:
+            return
+        status = container.delete(life)
+        if is_success(status) or status == HTTP_NOT_FOUND:
+            return
+        if status != HTTP_CONFLICT:
+            raise Refusal(503, 'DELETE of the container: %d' % status)
+    strategy.set_life(living(strategy, life))

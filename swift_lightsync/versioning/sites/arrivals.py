@@ -10,27 +10,22 @@ off, and the answer does not keep the sender waiting.
 
 import time
 from io import BytesIO
-from typing import Any, Dict, List
+from typing import Any
 
 from swift.common.concurrency import GreenPool, Timeout
 
-from swift_lightsync.versioning.core.keys import LIFE
-from swift_lightsync.versioning.core.row_data import Kind
-from swift_lightsync.versioning.core.shipping import (
-    LATER,
-    Lacking,
-    Result,
-)
+from swift_lightsync.versioning.core.row_data import LIFE, Kind
+from swift_lightsync.versioning.core.shipping import LATER, Lacking, Result
 from swift_lightsync.versioning.core.stamp import ClockAhead
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.applying import (
+    apply_life,
     apply_version,
     identity,
     is_older,
     known,
     result_of,
 )
-from swift_lightsync.versioning.sites.life import apply_life
 from swift_lightsync.versioning.sites.shared import BOUND
 
 #: Containers of a request that are worked on at once, as are the shipments of
@@ -72,9 +67,9 @@ class Arrivals:
 
     def lacking(self, offer):
         """Return the ``Lacking`` that answers an ``Offer``."""
-        lacking: List[int] = []
-        unknown: List[int] = []
-        later: List[int] = []
+        lacking: list[int] = []
+        unknown: list[int] = []
+        later: list[int] = []
         error, start = '', 0
         found = GreenPool(CONCURRENCY).imap(
             lambda group: self._tried(self._lacked, group), offer.groups)
@@ -129,8 +124,8 @@ class Arrivals:
             bodies = [data]
             self._bounded = False
         # By container: places in the pack and what is there.
-        places: Dict[Any, List[Any]] = {}
-        results: Dict[int, Result] = {}
+        places: dict[Any, list[Any]] = {}
+        results: dict[int, Result] = {}
         for place, (frame, body) in enumerate(zip(pack.shipments, bodies)):
             found = self._checked(frame)
             if isinstance(found, Result):

@@ -15,7 +15,7 @@ import random
 import time
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, FrozenSet
+from typing import Any
 
 from swift.common.concurrency import GreenPool, Queue, Timeout, sleep
 
@@ -30,14 +30,9 @@ from swift_lightsync.versioning.core.comparing import (
     Digest,
     bucket_of,
 )
-from swift_lightsync.versioning.core.keys import PURGES, VERSIONS
 from swift_lightsync.versioning.core.life import life_row
-from swift_lightsync.versioning.core.row_data import entry_of
-from swift_lightsync.versioning.core.shipping import (
-    MAX_HEAD,
-    bounded,
-    encoded,
-)
+from swift_lightsync.versioning.core.row_data import PURGES, VERSIONS, entry_of
+from swift_lightsync.versioning.core.shipping import MAX_HEAD, bounded, encoded
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page
@@ -116,7 +111,7 @@ class _Differs:
     :param count: how often it was
     :param until: when it is compared again, Unix time
     """
-    buckets: FrozenSet[int]
+    buckets: frozenset[int]
     since: float
     count: int
     until: float
@@ -228,7 +223,7 @@ class CompareTask:
             for place, (database, digest) in enumerate(known[:told.looked]):
                 if place not in told.unknown:
                     self._see(database, digest.differing(
-                        theirs.get(place, digest)), until)
+                        theirs.get(place, digest)))
             if not told.looked:
                 break
             known = known[told.looked:]
@@ -241,7 +236,7 @@ class CompareTask:
             self._logger.warning('%s: not compared: %s', database, err)
             return None
 
-    def _see(self, database, buckets, until):
+    def _see(self, database, buckets):
         """Remember which buckets of a container differ, and offer them."""
         place, now = _place(database), self._now()
         before = self._differing.pop(place, None)

@@ -10,7 +10,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from sqlite3 import DatabaseError, connect
-from typing import NamedTuple, Optional
 from urllib.parse import quote
 
 from swift.common.db import GreenDBConnection
@@ -18,19 +17,17 @@ from swift.common.exceptions import LockTimeout
 from swift.common.utils import decode_timestamps, get_db_files
 from swift.container.backend import UNSHARDED
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.life import Life, life_of
+from swift_lightsync.versioning.core.row_data import (
     LIFE,
     PURGES,
     RESERVED,
     VERSIONS,
-    user_container,
-)
-from swift_lightsync.versioning.core.life import Life, life_of
-from swift_lightsync.versioning.core.row_data import (
     Entry,
     Row,
     entry_of,
     parameters_of,
+    user_container,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.sync_point import PAGE
@@ -68,40 +65,31 @@ class Item:
     """
     rowid: int
     row: Row
-    entry: Optional[Entry] = None
-    life: Optional[Life] = None
-
-
-class Meaning(NamedTuple):
-    """What a record means, see ``Item``.
-
-    :param made: when it was made, Unix time
-    """
-    made: float
-    row: Row
-    entry: Optional[Entry] = None
-    life: Optional[Life] = None
+    entry: Entry | None = None
+    life: Life | None = None
 
 
 @lru_cache(_REMEMBERED)
 def meaning_of(site, hidden, name, created_at, size, content_type, etag,
                deleted):
-    """Return the ``Meaning`` of a record of a database.
+    """Read a record of a database.
 
     :param site: the name of this site
     :param hidden: whether the record is one of a hidden container
+    :returns: when it was made, Unix time; its row, version and life record,
+        see ``Item``
     :raises ValueError: if it should be a version but cannot be read
     """
     stamp = Stamp.parse(decode_timestamps(created_at)[0].internal)
     row = Row(name, stamp, size, content_type, etag, bool(deleted))
     if row.deleted:
-        return Meaning(stamp.seconds, row)
+        return stamp.seconds, row, None, None
     if not hidden:
-        return Meaning(stamp.seconds, row, _legacy(row, site))
+        return stamp.seconds, row, _legacy(row, site), None
     if name.startswith((VERSIONS, PURGES)):
-        return Meaning(stamp.seconds, row, entry_of(row))
+        return stamp.seconds, row, entry_of(row), None
     life = life_of(row) if name == LIFE else None
-    return Meaning(stamp.seconds, row, None, life)
+    return stamp.seconds, row, None, life
 
 
 def made_at(created_at):
@@ -250,13 +238,12 @@ class Database:
 
     def _item(self, rowid, name, created_at, *fields):
         try:
-            found = meaning_of(self.site, self.hidden, name, created_at,
-                               *fields)
+            made, row, entry, life = meaning_of(
+                self.site, self.hidden, name, created_at, *fields)
         except ValueError as err:
             self.broker.logger.warning('%s: row %d: %s', self, rowid, err)
             return rowid, made_at(created_at), None
-        return rowid, found.made, (found.entry or found.life) and Item(
-            rowid, found.row, found.entry, found.life)
+        return rowid, made, (entry or life) and Item(rowid, row, entry, life)
 
     @property
     def is_whole(self):

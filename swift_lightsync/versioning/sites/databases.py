@@ -14,18 +14,14 @@ from swift.common.concurrency import sleep
 from swift.common.utils import audit_location_generator
 from swift.container.backend import DATADIR, ContainerBroker
 
-from swift_lightsync.versioning.core.keys import RESERVED, user_container
+from swift_lightsync.versioning.core.row_data import RESERVED, user_container
 from swift_lightsync.versioning.sites.database import (
     BROKER_ERRORS,
     Database,
     closed_after,
     described,
 )
-from swift_lightsync.versioning.sites.directories import (
-    YIELD,
-    Above,
-    state_of,
-)
+from swift_lightsync.versioning.sites.directories import YIELD, Above, state_of
 
 #: Seconds, more than those between two ticks of a file system's clock.
 TICK = 0.1
@@ -36,7 +32,6 @@ QUIET = 15.0
 SCANNED = 20
 
 _Looked = namedtuple('_Looked', 'state followed')
-
 
 
 class Databases:

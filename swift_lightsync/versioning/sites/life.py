@@ -1,159 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers live and die at all sites (VERSIONING.md §5, core/life.py): what
-a site does with another one's life record, and what a propagator sees to.
+"""What a propagator sees to so that containers live and die at all sites
+(VERSIONING.md §5, core/life.py), and so that old versions go (§6).
 """
 
 import time
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
-from swift.common.concurrency import Timeout
+from swift.common.concurrency import Timeout, sleep
 from swift.common.direct_client import (
     direct_delete_container,
     direct_head_container,
 )
 from swift.common.exceptions import ClientException
-from swift.common.http import (
-    HTTP_CONFLICT,
-    HTTP_NOT_FOUND,
-    is_server_error,
-    is_success,
-)
-from swift.common.swob import HTTPException
+from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.utils import Timestamp
 
-from swift_lightsync.versioning.core.keys import LIFE, VERSIONS
-from swift_lightsync.versioning.core.life import life_row
-from swift_lightsync.versioning.core.verb import Page, Request, WireRow
+from swift_lightsync.versioning.core.life import Life, life_row
+from swift_lightsync.versioning.core.row_data import (
+    LIFE,
+    VERSIONS,
+    Entry,
+    entry_of,
+)
+from swift_lightsync.versioning.core.stamp import Stamp
+from swift_lightsync.versioning.core.verb import (
+    MAX_ROWS,
+    Page,
+    Request,
+    WireRow,
+)
 from swift_lightsync.versioning.data.container_headers import (
     MODE,
+    described,
     is_as,
     put_at,
     sysmeta,
 )
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
+from swift_lightsync.versioning.sites.applying import Refusal, living, make_as
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
 
 _LIVE = Page(VERSIONS, limit=1)
 #: Of containers whose hidden one does not tell it.
 _MODE = 'write-repair'
-#: Seconds for which what a deletion knew of may come after it. An older one
-#: was here, and is gone; sites would tell each other of it again and again.
-_UNDER_WAY = 86400
-
-
-class Refusal(Exception):
-    """What another site has sent is refused.
-
-    :param status: of the answer
-    """
-
-    def __init__(self, status, reason):
-        super().__init__(reason)
-        self.status = status
-
-
-def apply_life(helper, env, account, container, life, policy):
-    """Follow the life record of another site, if it is newer than ours: take
-    it, and have Swift do what it says.
-
-    :param helper: ``SiteRequests``
-    :param env: of the other site's request
-    :param container: the user's
-    :param life: the record, a ``Life``
-    :param policy: the name of the container's storage policy there
-    :raises Refusal: if the container does not follow now
-    :raises HTTPException: if Swift refuses to make the container
-    :raises RowsUnavailable: if too few container servers answer
-    """
-    found = _opened(helper, (env, account, container), life, policy)
-    if found is None:
-        return
-    mine = found.strategy.life()
-    if mine and mine.stamp >= life.stamp:
-        return
-    if not life.exists and not found.strategy.is_empty():
-        raise Refusal(HTTP_CONFLICT, 'the container has versions; their '
-                      'purges are not here yet, or they not there')
-    if life.exists:
-        # First: nobody finds the container without a record. What comes to
-        # its middle only `.life` ends. And whoever has sent it may not know
-        # what the container has become here, or becomes meanwhile.
-        life, made = found.strategy.set_life(life), None
-        while life.exists and life != made:
-            _make(found.make, found.strategy, life, found.headers())
-            life, made = found.strategy.life(), life
-    else:
-        _delete(found, life)
-
-
-def _opened(helper, path, life, policy):
-    """Return the container of a record; None: it is a deletion of what is not
-    here, and cannot come.
-    """
-    if life.exists:
-        return helper.open(*path, policy)
-    found = helper.open(*path)
-    if found or life.stamp.seconds < time.time() - _UNDER_WAY:
-        return found
-    try:
-        return helper.open(*path, policy)
-    except HTTPException as err:
-        if is_server_error(err.status_int):
-            raise
-        return None
-
-
-def _living(strategy, life):
-    """Return the record of a container that lives on against its deletion, no
-    later than need be: one that has not come here may have known of all of
-    this.
-    """
-    return replace(life.after(strategy.clock.tick(0, life.stamp),
-                              strategy.site), exists=True)
-
-
-def _make(make, strategy, life, before):
-    """Have Swift make a container what its record says.
-
-    :param make: does it, and returns a status
-    :param before: the headers that it has; none: it is not there
-    """
-    status = make(life, before)
-    if status == HTTP_CONFLICT and strategy.life() == life:
-        # Its deletion, which is newer, has no record.
-        life = strategy.set_life(life.after(strategy.tick(), strategy.site))
-        status = make(life, before)
-    if not is_success(status) and strategy.life() == life:
-        raise Refusal(503, 'PUT of the container: %d' % status)
-
-
-def _delete(container, life):
-    """Record the deletion of a container, and delete it as of its record; if
-    it was made again since, record that instead.
-    """
-    strategy = container.strategy
-    if not container.exists:
-        strategy.set_life(life)
-        return
-    found = container.headers()
-    if int(found.get('X-Container-Object-Count', 0)):
-        # These become versions, which its deleter did not know of.
-        raise Refusal(HTTP_CONFLICT, 'the container has objects that are '
-                      'older than its versioning')
-    # One that would be refused is not recorded either.
-    if put_at(found) <= life.stamp:
-        # First: who is refused to make the container finds out why.
-        life = strategy.set_life(life)
-        if life.exists:
-            return
-        status = container.delete(life)
-        if is_success(status) or status == HTTP_NOT_FOUND:
-            return
-        if status != HTTP_CONFLICT:
-            raise Refusal(503, 'DELETE of the container: %d' % status)
-    strategy.set_life(_living(strategy, life))
+_SYSMETA = 'X-Container-Sysmeta-Site-Versions-'
+KEEP = _SYSMETA + 'Keep'
+EXPIRE = _SYSMETA + 'Expire-Noncurrent'
+_DAY = 86400
+#: Seconds in which the life record follows a hidden container.
+_UNDER_WAY = 3600
 
 
 class LifeTask(Upkeep):
@@ -207,7 +106,7 @@ class LifeTask(Upkeep):
         return True
 
     def _make(self, database, life, before):
-        _make(partial(self._node.source.make_container, database,
+        make_as(partial(self._node.source.make_container, database,
                       database.mode or _MODE),
               self._node.strategy(database), life, before)
 
@@ -235,7 +134,7 @@ class LifeTask(Upkeep):
             if strategy.is_empty():
                 return False
             # First: a container is never there against its record.
-            life = strategy.set_life(_living(strategy, life))
+            life = strategy.set_life(living(strategy, life))
             if life.exists:
                 self._make(database, life, self._headers(database))
             self._logger.info('%s: its container was deleted, but has live '
@@ -276,7 +175,7 @@ class LifeTask(Upkeep):
                 for node in nodes]) or not all([
                     self._delete(node, part, place, stamp)
                     for node in nodes]):
-            strategy.set_life(_living(strategy, life))
+            strategy.set_life(living(strategy, life))
 
     @staticmethod
     def _is_used(node, part, place, stamp):
@@ -302,3 +201,108 @@ class LifeTask(Upkeep):
                 raise
             return err.http_status == HTTP_NOT_FOUND
         return True
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long noncurrent versions are kept. One that either limit keeps
+    stays, as in S3.
+
+    :param keep: how many of an object, the newest; None: all
+    :param days: since each became noncurrent; None: for ever
+    """
+    keep: int | None = None
+    days: int | None = None
+
+    @classmethod
+    def of(cls, headers) -> 'Limits':
+        """Read the headers of a container.
+
+        :raises ValueError: if there are others than the filter stores
+        """
+        return cls(*(int(headers[name]) if headers.get(name) else None
+                     for name in (KEEP, EXPIRE)))
+
+    def over(self, versions: Iterable[Entry], now: float) -> Iterator[Entry]:
+        """Yield the versions that are kept no longer, if there is a limit.
+
+        :param versions: of one object, newest first
+        :param now: Unix time
+        """
+        newer: Entry | None = None
+        for number, entry in enumerate(versions):
+            if newer is not None and (
+                    self.keep is None or number > self.keep) and (
+                    self.days is None or
+                    newer.version.id.seconds < now - self.days * _DAY):
+                yield entry
+            newer = entry
+
+
+class Lifecycle:
+    """Looks at all containers now and then, for what no row tells of.
+
+    It purges old versions of containers that say how long these are kept:
+    ``X-Versions-Keep`` and ``X-Versions-Expire-Noncurrent``. A version is
+    *noncurrent* from when a newer one of its object was made. And it makes
+    the life record of a container that has none, since its proxy died before.
+    The server of a container's first replica that is there looks at it, every
+    ``compare_interval``; what it does reaches the other sites like any change.
+
+    :param node: the ``VersionsPropagator``
+    """
+
+    def __init__(self, node):
+        self._node = node
+        self._logger = node.logger
+
+    def run_forever(self):
+        while True:
+            sleep(self._node.options.compare_interval)
+            self.run_pass()
+
+    def run_pass(self):
+        """Look at all containers now."""
+        for database in self._node.first_replicas():
+            try:
+                self._look(database)
+            except (RowsUnavailable, DataMissing) as err:
+                self._logger.warning('%s: its old versions stay: %s',
+                                     database, err)
+            except (Exception, Timeout):
+                # The next look sees the same.
+                self._logger.exception('%s: its old versions stay', database)
+
+    def _look(self, database):
+        headers = self._node.source.headers(database.account,
+                                            database.container)
+        strategy = self._node.strategy(database)
+        if strategy.life() is None:
+            self._record(database, headers, strategy)
+        limits = Limits.of(headers)
+        if limits == Limits():
+            return
+        rows = strategy.each(Page(VERSIONS, limit=MAX_ROWS))
+        for _, versions in groupby(map(entry_of, rows),
+                                   lambda entry: entry.object):
+            for entry in limits.over(versions, time.time()):
+                strategy.purge(entry)
+                self._node.source.delete_data(database, [entry], strategy)
+                self._logger.increment('expired')
+
+    def _record(self, database, headers, strategy):
+        """Make a life record that any other is better than.
+
+        :param headers: of the user's container; none: it is not there
+        """
+        if headers.get(sysmeta(MODE)):
+            # Before then: that of the change itself is better, if it comes.
+            stamp = Stamp(put_at(headers).ticks - 1)
+            strategy.set_life(Life(True, stamp, strategy.site).describing(
+                described(headers)))
+        elif not headers and put_at(self._node.source.headers(
+                database.account, database.hidden_container
+                )).seconds < time.time() - _UNDER_WAY:
+            # Its site is lost, or has failed to enable versions.
+            strategy.set_life(Life(not strategy.is_empty(), Stamp(1),
+                                   strategy.site))

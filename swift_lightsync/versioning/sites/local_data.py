@@ -13,10 +13,7 @@ from swift.common.middleware.memcache import MemcacheMiddleware
 from swift.common.request_helpers import USE_REPLICATION_NETWORK_HEADER
 from swift.common.storage_policy import POLICIES
 from swift.common.swob import HTTPException, Request
-from swift.common.utils import (
-    close_if_possible,
-    drain_and_close,
-)
+from swift.common.utils import close_if_possible, drain_and_close
 from swift.common.wsgi import ConfigString
 from swift.proxy.controllers.base import (
     get_cache_key,
@@ -25,9 +22,8 @@ from swift.proxy.controllers.base import (
 )
 
 from swift_lightsync.versioning.core.row_data import Kind
-from swift_lightsync.versioning.core.shipment import Shipment
+from swift_lightsync.versioning.core.shipment import Shipment, stored_headers
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.stored_headers import stored_headers
 from swift_lightsync.versioning.data.container import VersionedContainer
 from swift_lightsync.versioning.data.container_headers import (
     MODE,
@@ -163,26 +159,27 @@ class LocalData:
                 life, mode, database.hidden_container,
                 POLICIES[database.policy], before)).status_int
 
-    def adopt(self, account, container, obj, strategy):
+    def adopt(self, database, obj, strategy):
         """Make a null version of an object of the user's container itself.
 
+        :param database: a ``Database`` of it
         :param strategy: of the container
         :raises DataMissing: if it may not have been adopted
         """
         with _told():
-            self._writes(account, container, obj, strategy).adopt()
+            self._writes(database, obj, strategy).adopt()
 
-    def copy(self, account, container, old, new, strategy):
+    def copy(self, database, old, new, strategy):
         """Store the data of one version as those of another, too.
 
         :param old: an ``Entry``, as ``new``
         :raises DataMissing: if that was not done
         """
-        writes = self._writes(account, container, old.object, strategy)
+        writes = self._writes(database, old.object, strategy)
         with _told():
             writes.copy(writes.versioned.data_path(old), new)
 
-    def delete_data(self, account, container, entries, strategy):
+    def delete_data(self, database, entries, strategy):
         """Delete the data of versions that are purged.
 
         :param entries: each an ``Entry``
@@ -191,13 +188,13 @@ class LocalData:
         """
         with _told():
             for entry in entries:
-                self._writes(account, container, entry.object,
+                self._writes(database, entry.object,
                              strategy).delete_data(entry)
 
-    def _writes(self, account, container, obj, strategy):
+    def _writes(self, database, obj, strategy):
         return ObjectWrites(
-            VersionedContainer(self._client.app, account, container,
-                               {'storage_policy': None},
+            VersionedContainer(self._client.app, database.account,
+                               database.container, {'storage_policy': None},
                                lambda *_: strategy), obj, Request.blank('/'))
 
     def _ask(self, *args, **options):

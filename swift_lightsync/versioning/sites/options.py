@@ -9,7 +9,6 @@ import secrets
 from configparser import Error, RawConfigParser
 from dataclasses import dataclass
 from functools import partial
-from typing import Dict, Tuple
 from urllib.parse import urlsplit
 
 from swift_lightsync.common.options import (
@@ -49,8 +48,8 @@ class Peer:
     :param keys: shared with the site, bytes; the first one signs
     """
     name: str
-    endpoints: Tuple[Endpoint, ...]
-    keys: Tuple[bytes, ...]
+    endpoints: tuple[Endpoint, ...]
+    keys: tuple[bytes, ...]
 
 
 def _endpoint(text):
@@ -127,7 +126,7 @@ def parse(text, site, path):
             peers[name] = _peer(name, dict(parser.items(name)))
         except ValueError as err:
             raise ValueError('%s: [%s]: %s' % (path, name, err)) from err
-    owners: Dict[bytes, str] = {}
+    owners: dict[bytes, str] = {}
     for name, peer in peers.items():
         for key in peer.keys:
             if owners.setdefault(key, name) != name:
@@ -152,7 +151,7 @@ class SiteOptions:
     :param sites_conf: the path of versioning-sites.conf
     """
     site: str
-    site_preference: Tuple[str, ...]
+    site_preference: tuple[str, ...]
     sites_conf: str
 
     @classmethod

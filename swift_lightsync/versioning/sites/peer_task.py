@@ -13,7 +13,7 @@
 
 import random
 import time
-from typing import Any, Dict, List
+from typing import Any
 
 from swift.common.concurrency import GreenPool, Timeout, spawn
 
@@ -119,7 +119,7 @@ class PeerTask:
             spawn(self._run, sending)
 
     def _run(self, sending):
-        left: List[Any] = []
+        left: list[Any] = []
         try:
             # A peer that has gone is not waited for by each of many.
             if self._now() >= self.backoff.until:
@@ -160,7 +160,7 @@ class PeerTask:
 
     def _offer(self, works, burst):
         """Ask what the peer lacks; return what is to be shipped."""
-        groups: Dict[Any, List[Any]] = {}
+        groups: dict[Any, list[Any]] = {}
         for work in works:
             groups.setdefault(work.database, []).append(work)
         for group in groups.values():

@@ -14,7 +14,7 @@ import time
 from functools import partial
 from signal import SIGTERM, signal
 from types import SimpleNamespace
-from typing import Any, Dict, List, Set
+from typing import Any
 
 from swift.common.concurrency import GreenPool, Timeout, sleep, spawn
 from swift.common.daemon import Daemon, run_daemon
@@ -36,8 +36,7 @@ from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.compare_task import CompareTask
 from swift_lightsync.versioning.sites.databases import Databases
-from swift_lightsync.versioning.sites.life import LifeTask
-from swift_lightsync.versioning.sites.lifecycle import Lifecycle
+from swift_lightsync.versioning.sites.life import Lifecycle, LifeTask
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
 from swift_lightsync.versioning.sites.options import (
     PropagatorOptions,
@@ -111,7 +110,7 @@ class VersionsPropagator(Daemon):
         self.peers = list(peers)
         self._reader = Reader(self.source, len(peers))
         self.peer_tasks = list(map(self._peer_task, peers.values()))
-        self.upkeep: Dict[str, Any] = {
+        self.upkeep: dict[str, Any] = {
             'adopt': AdoptTask(self), 'repair': RepairTask(self),
             'purge': PurgeTask(self), 'life': LifeTask(self)}
         self.lifecycle = Lifecycle(self)
@@ -156,7 +155,7 @@ class VersionsPropagator(Daemon):
         """Return the databases of hidden containers, none of shards, that are
         the first replica which is there: no server before it has one.
         """
-        gone: Set[int] = set()
+        gone: set[int] = set()
         return [each for each in self.databases.roots()
                 if self.is_first(each, gone)]
 
@@ -202,10 +201,10 @@ class VersionsPropagator(Daemon):
         # They begin with what is found first.
         started = [spawn(each.run_forever) for each in self.runners]
         self._guarded(self.databases.scan)
-        whole: List[Any] = [*self.comparing, self.lifecycle]
+        whole: list[Any] = [*self.comparing, self.lifecycle]
         started += [spawn(each.run_forever) for each in whole]
         scan_at = time.monotonic() + self.options.scan_interval
-        ended: List[Any] = []
+        ended: list[Any] = []
         end: Any = signal(SIGTERM, lambda *args: ended.append(args))
         while True:
             sleep(min(self.options.interval, self.options.scan_interval,

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from configparser import ConfigParser, Error
 from dataclasses import dataclass
 from glob import glob
-from typing import Any, Optional
+from typing import Any
 
 from swift.common.recon import DEFAULT_RECON_CACHE_PATH
 from swift.common.utils import list_from_csv
@@ -54,7 +54,7 @@ class Found:
     :param sites: those that the conf names
     """
     directory: str
-    state: Optional[SyncState]
+    state: SyncState | None
     problem: str = ''
     sites: tuple[str, ...] = ()
 
@@ -261,7 +261,7 @@ def routes(conf: Mapping[str, Any]) -> Routes:
     return {PATH: answer}
 
 
-def _decode(data: bytes) -> Optional[SyncState]:
+def _decode(data: bytes) -> SyncState | None:
     return None if data == b'null' else SyncState.parse(data, MAX_BYTES)
 
 

@@ -5,7 +5,7 @@ swift-version-sync-report reads it.
 
 import os
 from dataclasses import dataclass
-from typing import Annotated, Optional, Tuple
+from typing import Annotated
 
 from swift_lightsync.common.nodes import MAX_BYTES
 from swift_lightsync.common.records import (
@@ -47,15 +47,15 @@ class PeerLag(Record):
     """
     site: str
     rows: Count
-    oldest: Optional[Number]
+    oldest: Number | None
     shipped: Count
     shipped_bytes: Count
     failures: Count
     next_try: Number
     error: str
-    compared: Optional[Number]
+    compared: Number | None
     differing: Count
-    since: Optional[Number]
+    since: Number | None
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class SyncState(Record):
     databases: Count
     repaired: Count
     purged: Count
-    peers: Tuple[PeerLag, ...]
+    peers: tuple[PeerLag, ...]
 
 
 def read(directory):

@@ -2,7 +2,7 @@
 """Takes a task through all databases; no task waits for another."""
 
 import time
-from typing import Any, Dict, List
+from typing import Any
 
 from swift.common.concurrency import Empty, LightQueue, Timeout, sleep
 
@@ -37,12 +37,12 @@ class TaskRunner:
         self._logger = logger
         self._now = now
         # By the databases' ids; those that have more to do now.
-        self._followers: Dict[str, Follower] = {}
-        self._active: List[Follower] = []
+        self._followers: dict[str, Follower] = {}
+        self._active: list[Follower] = []
         # Of those that have nothing to do: the state in which that was so.
-        self._idle: Dict[str, Any] = {}
+        self._idle: dict[str, Any] = {}
         # When each account had its last turn.
-        self._turns: Dict[str, int] = {}
+        self._turns: dict[str, int] = {}
         # Something has ended.
         self._bell = LightQueue()
 
@@ -74,7 +74,7 @@ class TaskRunner:
         now = self._now() if now is None else now
         self.databases.refresh(age)
         ids = set()
-        ready: List[Follower] = []
+        ready: list[Follower] = []
         for directory, database in self.databases.followed(
                 self.task.of_hidden):
             ids.add(database.id)

@@ -6,19 +6,22 @@ of a task.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any
 
 from swift.common.concurrency import Timeout
 
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.heads import is_listed_right
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
+    Kind,
+    Row,
+    entry_of,
     listing_name,
     purge_name,
     version_name,
 )
-from swift_lightsync.versioning.core.row_data import Kind, Row, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
@@ -34,7 +37,7 @@ class Upkeep:
 
     name: str
     delay = 0.0
-    wants: Optional[Callable[[Item], bool]] = None
+    wants: Callable[[Item], bool] | None = None
     of_hidden = True
     site = None
     #: nothing fails for long: it is always ready, and for all
@@ -47,7 +50,7 @@ class Upkeep:
 
     def run(self, works):
         """Work on some items, on those of one database at once."""
-        found: Dict[Any, List[Any]] = {}
+        found: dict[Any, list[Any]] = {}
         for work in works:
             found.setdefault(work.database, []).append(work)
         for database, some in found.items():
@@ -77,8 +80,8 @@ class _Held:
     :param heads: by object, the row of its newest version, or None
     :param rows: by name: listing rows, versions and purge records
     """
-    heads: Dict[str, Optional[Row]]
-    rows: Dict[str, Row]
+    heads: dict[str, Row | None]
+    rows: dict[str, Row]
 
     @classmethod
     def of(cls, database, objects, entries):
@@ -182,8 +185,7 @@ class RepairTask(Upkeep):
         elif entry.null and not entry.purged:
             strategy = self._node.strategy(database)
             self._node.source.delete_data(
-                database.account, database.container,
-                strategy.replace_nulls(entry.object), strategy)
+                database, strategy.replace_nulls(entry.object), strategy)
         return True
 
 
@@ -202,8 +204,7 @@ class AdoptTask(Upkeep):
 
     def _adopt(self, database, strategy, item):
         try:
-            self._node.source.adopt(database.account, database.container,
-                               item.entry.object, strategy)
+            self._node.source.adopt(database, item.entry.object, strategy)
         except (RowsUnavailable, DataMissing, ValueError) as err:
             self._logger.warning('%s: %r is not adopted: %s', database,
                                  item.entry.object, err)

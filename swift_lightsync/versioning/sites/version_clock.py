@@ -15,7 +15,7 @@ newer still. Other sites follow when their clocks have come there.
 import sys
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Set, Union
+from typing import Any
 
 from swift.common.utils import (
     config_true_value,
@@ -24,18 +24,13 @@ from swift.common.utils import (
     set_swift_dir,
 )
 
-from swift_lightsync.common.command import (
-    UsageError,
-    argument,
-    json_text,
-    run,
-)
+from swift_lightsync.common.command import UsageError, argument, json_text, run
 from swift_lightsync.common.options import OptionError, positive_seconds
 from swift_lightsync.common.text import printable
 from swift_lightsync.versioning.core.heads import purge_rows
-from swift_lightsync.versioning.core.keys import LIFE
 from swift_lightsync.versioning.core.life import Life, life_of
 from swift_lightsync.versioning.core.row_data import (
+    LIFE,
     Entry,
     Kind,
     entry_of,
@@ -69,7 +64,7 @@ class Ahead:
     :param seconds: that it is ahead
     """
     database: Database
-    what: Union[Entry, Life]
+    what: Entry | Life
     seconds: float
 
     @property
@@ -106,10 +101,10 @@ def find(databases, seconds, now):
         replicas the first one's
     """
     stamp = Stamp(int((now + seconds) * TICKS))
-    found: Dict[Any, Ahead] = {}
+    found: dict[Any, Ahead] = {}
     for _, database in databases.followed(True):
         with database.table() as table:
-            some: List[Union[Entry, Life]] = [
+            some: list[Entry | Life] = [
                 *map(entry_of, table.after(stamp)),
                 *(life_of(row) for row in table.named([LIFE])
                   if row.stamp > stamp and not row.deleted)]
@@ -134,12 +129,11 @@ def restamp(strategy, source, ahead):
     :returns: the new ``Entry``
     """
     old = ahead.entry
-    place = ahead.database.account, ahead.database.container
     new = replace(
         old, version=Version(strategy.tick(), strategy.site, Vector(),
                              old.version.deleted), changed=None)
     if old.kind is Kind.DATA:
-        source.copy(*place, old, new, strategy)
+        source.copy(ahead.database, old, new, strategy)
     rows = [*purge_rows(old, strategy.tick(old.version.id), strategy.peers),
             row_of(new)]
     # At once: nobody finds the object without both.
@@ -147,20 +141,19 @@ def restamp(strategy, source, ahead):
         old.object, tuple(map(WireRow.of, rows)), listed=strategy.listed,
         stamp=strategy.tick()))
     nulls = strategy.replace_nulls(old.object) if old.null else []
-    source.delete_data(*place, [old, *nulls], strategy)
+    source.delete_data(ahead.database, [old, *nulls], strategy)
     return new
 
 
 def purge(strategy, source, ahead):
     """Purge a version, and delete its data."""
     strategy.purge(ahead.entry)
-    source.delete_data(ahead.database.account, ahead.database.container,
-                       [ahead.entry], strategy)
+    source.delete_data(ahead.database, [ahead.entry], strategy)
 
 
 def _changed(node, some, change):
     """Change versions; return (``Ahead``, what became of it) of each."""
-    gone: Set[int] = set()
+    gone: set[int] = set()
     for ahead in some:
         if ahead.entry is None:
             yield ahead, ''

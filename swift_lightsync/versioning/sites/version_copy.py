@@ -19,7 +19,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http.client import HTTPResponse
-from typing import Any, Optional
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from swift_lightsync.common.command import UsageError, run
@@ -56,8 +56,8 @@ class Container:
         self.token = token
 
     def ask(self, method: str, name: str = '',
-            query: Optional[Mapping[str, Any]] = None,
-            headers: Optional[Mapping[str, str]] = None,
+            query: Mapping[str, Any] | None = None,
+            headers: Mapping[str, str] | None = None,
             body: Any = None, taken: Sequence[int] = ()) -> HTTPResponse:
         """Make a request.
 
@@ -223,7 +223,7 @@ def _run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run ``swift-version-copy``.
 
     :param argv: the arguments; None: those of the process

@@ -7,15 +7,15 @@ import math
 from dataclasses import replace
 from typing import ClassVar
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.life import life_of
+from swift_lightsync.versioning.core.row_data import (
     LIFE,
     VERSIONS,
+    entry_of,
     purge_name,
     version_name,
     versions_of,
 )
-from swift_lightsync.versioning.core.life import life_of
-from swift_lightsync.versioning.core.row_data import entry_of
 from swift_lightsync.versioning.core.verb import Page, Request
 from swift_lightsync.versioning.core.version import frontier
 from swift_lightsync.versioning.rows.row_reader import following

@@ -14,18 +14,15 @@ part of Write-Repair and Read-Repair.
 import time
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import List, Optional
 
-from swift_lightsync.versioning.core.heads import (
-    purge_rows,
-    with_least_vector,
-)
-from swift_lightsync.versioning.core.keys import purge_name, version_name
+from swift_lightsync.versioning.core.heads import purge_rows, with_least_vector
 from swift_lightsync.versioning.core.life import life_of, life_row
 from swift_lightsync.versioning.core.row_data import (
     Entry,
+    purge_name,
     purge_record,
     row_of,
+    version_name,
 )
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.core.version import Vector, Version
@@ -51,8 +48,8 @@ class Committed:
     :param replaced: versions that are purged now: their data are to be deleted
     """
     entry: Entry
-    before: Optional[Entry] = None
-    replaced: List[Entry] = field(default_factory=list)
+    before: Entry | None = None
+    replaced: list[Entry] = field(default_factory=list)
 
 
 class Strategy(History):

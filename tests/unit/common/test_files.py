@@ -10,6 +10,7 @@ from unittest import mock
 
 from swift_lightsync.common.files import (
     open_locked,
+    opened,
     replace_file,
     sync_directory,
     try_lock,
@@ -143,6 +144,8 @@ class TestLock(FilesTestCase):
         sync_directory(self.root)
         fd = open_locked(self.path)
         open_locked(self.path)
+        with self.assertRaises(KeyError), opened(self.path, os.O_RDWR):
+            raise KeyError()
         with mock.patch('fcntl.flock', side_effect=OSError(5, 'x')), \
                 self.assertRaises(OSError):
             open_locked(self.path)

@@ -8,12 +8,7 @@ from swift.common.concurrency import listen, sleep, spawn
 from swift_lightsync.common.nodes import Outcome, ask_all
 from swift_lightsync.report.answer import QUESTION, NodeAnswer
 from tests.unit.report.fixtures import NOW, PAIR
-from tests.unit.sync.fixtures import (
-    DEADLINE,
-    open_sockets,
-    served,
-    wait_for,
-)
+from tests.unit.sync.fixtures import DEADLINE, open_sockets, served, wait_for
 
 ANSWER = NodeAnswer(NOW, '/cache', (PAIR,), (), ())
 

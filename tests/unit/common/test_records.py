@@ -8,7 +8,7 @@ import sys
 import unittest
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Annotated, Any, Dict, List, Literal, Optional, Tuple
+from typing import Annotated, Any, Literal
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,17 +38,17 @@ class State(Enum):
 class Peer(Record):
     name: Annotated[str, Length(8, least=1)]
     state: State
-    share: Optional[Share]
+    share: Share | None
 
 
 @dataclass(frozen=True)
 class Node(Record):
     version: Literal[1]
-    device: Tuple[str, Count]
-    cells: Annotated[Tuple[Count, ...], Length(3)]
-    peers: Dict[int, Peer]
-    note: Optional[Annotated[str, Utf8(8)]] = None
-    tags: Annotated[Dict[Annotated[str, Matches(
+    device: tuple[str, Count]
+    cells: Annotated[tuple[Count, ...], Length(3)]
+    peers: dict[int, Peer]
+    note: Annotated[str, Utf8(8)] | None = None
+    tags: Annotated[dict[Annotated[str, Matches(
         re.compile('[a-z]+'), 'of lower case')], bool], Length(2)] = field(
             default_factory=dict)
     more: Any = None
@@ -68,7 +68,7 @@ class Exact(Record, exact=True):
 @dataclass(frozen=True)
 class Outer(Record):
     inner: Exact
-    tag: Annotated[Tuple[str, str], Parsed(
+    tag: Annotated[tuple[str, str], Parsed(
         lambda text: tuple(read_pair(text)), write='-'.join)] = ('', '')
 
 
@@ -196,7 +196,7 @@ class TestRecord(RecordTestCase):
                 kind.from_json(value)
 
     def test_what_cannot_be_a_field_is_a_mistake_of_ours(self):
-        for kind in (bytes, object, List[int], Tuple[object, ...],
+        for kind in (bytes, object, list[int], tuple[object, ...],
                      Annotated[int, Length(3)], Annotated[str, Between(0, 1)],
                      Annotated[State, Length(1)]):
             with self.assertRaises(TypeError, msg=kind):
@@ -235,7 +235,7 @@ class TestValues(RecordTestCase):
             ('a\n', '\0', 'a' * 10))
 
     def test_an_optional_one_has_the_limits_outside_as_well(self):
-        self.check(Annotated[Optional[int], Between(0, 1)], (None, 1), (2,))
+        self.check(Annotated[int | None, Between(0, 1)], (None, 1), (2,))
 
     def test_literals_have_their_types(self):
         self.check(Literal[1, 'a'], (1, 'a'), (True, 1.0, '1', None, []))

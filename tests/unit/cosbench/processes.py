@@ -15,6 +15,7 @@ from collections import Counter
 
 from cosbench.driver.secret import SECRET, TOKEN
 from cosbench.driver.signature import request_fields
+from tests.unit.cosbench.adaptors.servers import answer, listening, read_head
 from tests.waiting import is_running, wait_for
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__),
@@ -216,13 +217,9 @@ class ObjectServer:
 
     async def _serve(self):
         self._end = asyncio.Event()
-        server = await asyncio.start_server(self._connection, '127.0.0.1', 0)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._end.wait()
-        server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
+        async with listening(self._connection) as self.port:
+            self._ready.set()
+            await self._end.wait()
 
     def _stop(self):
         self._loop.call_soon_threadsafe(self._end.set)
@@ -231,23 +228,16 @@ class ObjectServer:
     async def _connection(self, reader, writer):
         self.connections += 1
         try:
-            while True:
-                head = await reader.readuntil(b'\r\n\r\n')
+            while (head := await read_head(reader)) is not None:
                 begun = time.monotonic()
-                first, *lines = head.decode('latin-1').split('\r\n')
-                method, target, _ = first.split(' ')
-                length = next((int(line.split(':')[1]) for line in lines
-                               if line.lower().startswith('content-length')),
-                              0)
+                method, target, fields = head
+                length = int(fields.get('content-length', 0))
                 await reader.readexactly(length)
                 await self._answer(writer, method, target, length)
                 self.seconds.setdefault(method, []).append(
                     time.monotonic() - begun)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
         finally:
             self.connections -= 1
-            writer.close()
 
     async def _answer(self, writer, method, target, length):
         wait = max(self.delay, self.stalled_until - time.monotonic())
@@ -263,8 +253,7 @@ class ObjectServer:
         if status < 300:
             self.received[kind] += length
             self.sent[kind] += len(data)
-        writer.write(b'HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n' % (
-            status, len(data)) + data)
+        writer.write(answer(status, data))
         await writer.drain()
 
     def wait_for_its_end(self):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cosbench run``: what it leaves when it does not come to its end."""
+"""``cosbench run``: what it says, and leaves if it does not come to an end."""
 
 import asyncio
 import contextlib
 import io
 import json
 import os
+import re
+import time
 import unittest
+from types import SimpleNamespace
 from unittest import mock
 
 from cosbench.commands import cli
@@ -101,7 +104,7 @@ class TestJson(BeginCase):
         self.assertFalse(os.path.exists(self.path('archive')))
 
 
-class TestOutcome(unittest.TestCase):
+class TestProgress(unittest.TestCase):
 
     def said(self, quiet, **fields):
         out = io.StringIO()
@@ -123,3 +126,17 @@ class TestOutcome(unittest.TestCase):
     def test_what_went_well_is_said_unless_quiet(self):
         self.assertEqual([], self.said(True))
         self.assertEqual('w12 small: finished', self.said(False)[0])
+
+    def test_the_first_rate_of_a_stage_is_since_its_begin(self):
+        work = SimpleNamespace(
+            shares=[SimpleNamespace(progress=SimpleNamespace(operations=40))],
+            measured=SimpleNamespace(failed=0))
+        stage = SimpleNamespace(
+            index=0, stage=SimpleNamespace(name='main'), works=[work],
+            started=time.time() - 2, state=SimpleNamespace(value='running'))
+        out = io.StringIO()
+        Progress(None, out)._line(SimpleNamespace(current=stage,
+                                                  stages=[stage]))
+        rate, = re.findall(r'40 operations, (\d+) a second', out.getvalue())
+        # Less on a busy machine.
+        self.assertTrue(0 < int(rate) <= 20, rate)

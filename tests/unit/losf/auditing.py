@@ -2,6 +2,7 @@
 """What the tests of audits share: a real index, and Swift's auditor."""
 
 import os
+from contextlib import closing
 from unittest import mock
 
 from swift.obj import diskfile
@@ -18,14 +19,11 @@ class AuditTest(KVTest):
     """A device of its own for each test; nothing is given back meanwhile."""
 
     def setUp(self):
-        self.world = World()
-        self.addCleanup(self.world.close)
+        self.world = self.enterContext(closing(World()))
         self.add_device('d1')
         super().setUp()
-        patch = mock.patch.object(diskfile,
-                                  'MIN_TIME_UPDATE_AUDITOR_STATUS', 0)
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.enterContext(mock.patch.object(
+            diskfile, 'MIN_TIME_UPDATE_AUDITOR_STATUS', 0))
 
     def add_device(self, device):
         os.mkdir(self.world.path(device))
@@ -50,18 +48,16 @@ class AuditTest(KVTest):
         return [self.hash(name) for name in names]
 
     def short_stretches(self, hashes):
-        patch = mock.patch.object(audit_order, 'STRETCH_HASHES', hashes)
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.enterContext(mock.patch.object(
+            audit_order, 'STRETCH_HASHES', hashes))
 
     def worker(self, zero_byte=False, **options):
-        worker = AuditorWorker(
+        return AuditorWorker(
             self.conf(files_per_second=UNLIMITED,
                       bytes_per_second=UNLIMITED,
                       recon_cache_path=self.world.root, **options),
             self.logger, os.path.join(self.world.root, 'recon'), None,
             zero_byte_only_at_fps=UNLIMITED if zero_byte else 0)
-        return worker
 
     def audit(self, locations=None, **kwargs):
         """:param locations: audited, or None: all, as the auditor does

@@ -3,14 +3,8 @@
 
 import os
 
-from swift_losf.diskfile.vfile import (
-    VFileReader,
-)
-from tests.unit.losf.index_world import (
-    NAME,
-    PARTITION,
-    RecoveryTest,
-)
+from swift_losf.diskfile.vfile import VFileReader
+from tests.unit.losf.index_world import NAME, PARTITION, RecoveryTest
 from tests.unit.losf.volumes import bytes_of, hash_of
 
 FIRST = 100
@@ -29,10 +23,7 @@ class CompactorTest(RecoveryTest):
         self.index.skip_volumes(FIRST - 1)
 
     def compact(self, **limits):
-        made = self.compactor(self.index, **limits)
-        self.addCleanup(made.stop)
-        made.compact_all()
-        return made
+        return self.compact_all(self.index, **limits)
 
     def fill(self, lengths, number=1):
         """:returns: the data of files, by hash; the volume is unlocked"""
@@ -61,5 +52,4 @@ class CompactorTest(RecoveryTest):
             [number for number, _ in self.index.list_volumes()])
 
     def restart(self):
-        self.crash(self.index)
-        self.index = self.recover()
+        self.index = self.after_crash(self.index)

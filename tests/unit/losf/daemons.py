@@ -4,7 +4,6 @@
 import contextlib
 import os
 import pwd
-import shutil
 import socket
 import subprocess
 import sys
@@ -95,8 +94,8 @@ class DaemonTest(unittest.TestCase):
     watchers = ''
 
     def setUp(self):
-        self.root = tempfile.mkdtemp(prefix='kv', dir='/tmp')
-        self.addCleanup(shutil.rmtree, self.root)
+        self.root = self.enterContext(
+            tempfile.TemporaryDirectory(prefix='kv', dir='/tmp'))
         for device in DEVICES:
             os.makedirs(self.device(device))
         self.swift_conf = self.write('swift.conf', _SWIFT_CONF)

@@ -5,7 +5,6 @@ for temporary files.
 
 import contextlib
 import os
-import shutil
 import subprocess
 import tempfile
 
@@ -13,13 +12,18 @@ _SIZE = 400 * 2 ** 20
 
 
 @contextlib.contextmanager
-def directory():
-    """Yields a temporary directory."""
-    path = tempfile.mkdtemp(prefix='losf')
+def small_disk(path, size):
+    """Mounts a disk in memory, whatever is open on it in the end.
+
+    :param path: a directory
+    :param size: in bytes
+    """
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%d' % size, 'tmpfs',
+                    path], check=True)
     try:
-        yield path
+        yield
     finally:
-        shutil.rmtree(path)
+        subprocess.run(['umount', '--lazy', path], check=True)
 
 
 @contextlib.contextmanager
@@ -28,7 +32,7 @@ def mounted(*arguments):
 
     :param arguments: of mount, without the mount point
     """
-    with directory() as path:
+    with tempfile.TemporaryDirectory() as path:
         subprocess.run(['mount', *arguments, path], check=True)
         try:
             yield path
@@ -39,7 +43,7 @@ def mounted(*arguments):
 @contextlib.contextmanager
 def image(make):
     """:param make: the command that makes a filesystem in a file"""
-    with directory() as path:
+    with tempfile.TemporaryDirectory() as path:
         file = os.path.join(path, 'image')
         with open(file, 'wb') as sparse:
             sparse.truncate(_SIZE)
@@ -52,7 +56,7 @@ def with_holes():
     """:returns: names of filesystems that can punch holes, and functions
     that give their context managers"""
     if os.geteuid():
-        return {'temporary': directory}
+        return {'temporary': tempfile.TemporaryDirectory}
     return {
         'xfs': lambda: image(['mkfs.xfs', '-q']),
         'xfs of 1 KiB': lambda: image(['mkfs.xfs', '-q', '-b', 'size=1024']),

@@ -5,12 +5,12 @@ import contextlib
 import io
 import json
 import os
+import shutil
 
 from swift_losf.format import keys
 from swift_losf.fsck import cli as fsck
 from swift_losf.index.db import Database
 from swift_losf.index.index import Index
-from swift_losf.upkeep.sweeper import Sweeper
 from tests.unit.losf.index_world import (
     HASH,
     NAME,
@@ -79,13 +79,10 @@ class FsckTest(IndexTest):
         with contextlib.closing(Index(self.layout.index)) as index:
             yield index
 
-    def sweep(self, rounds=1):
+    def sweep(self):
         """Give back, as an index server does, all that is to be given back."""
         with self.index() as index:
-            sweeper = Sweeper(self.layout, index, 1, None)
-            for _ in range(rounds):
-                sweeper.sweep()
-            sweeper.stop()
+            self.sweep_once(index)
             self.assertEqual(0, index.statistics().dead_bytes)
             self.assert_counted(index)
 
@@ -94,6 +91,11 @@ class FsckTest(IndexTest):
         with self.index() as index:
             return {(hash_, name): location for _, hash_, name, location
                     in all_files(index.reader)}
+
+    def remake_index(self):
+        """Have the index made anew, as a server does that is started."""
+        shutil.rmtree(self.layout.index)
+        self.recover().close()
 
     def in_quarantine(self):
         with self.index() as index:

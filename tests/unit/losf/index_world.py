@@ -7,17 +7,20 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from contextlib import suppress
 from unittest import mock
 
+from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import VolumeType, record_length
 from swift_losf.format.layout import Layout
 from swift_losf.format.record import BlockSums, NewRecord
 from swift_losf.format.values import Location
 from swift_losf.index.index import Index, is_tombstone
-from swift_losf.upkeep.compaction_plan import Limits
+from swift_losf.index.index_client import IndexClient
+from swift_losf.upkeep.compaction_plan import Limits, Rates
 from swift_losf.upkeep.compactor import Compaction, Compactor
-from swift_losf.upkeep.pace import Rates
 from swift_losf.upkeep.recovery import recover
+from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.writable import WritableVolume
 from tests.waiting import wait_for
 
@@ -56,9 +59,7 @@ class IndexTest(unittest.TestCase):
 
     def make_device(self):
         """:returns: the path of an empty directory"""
-        path = tempfile.mkdtemp(prefix='losf')
-        self.addCleanup(shutil.rmtree, path)
-        return path
+        return self.enterContext(tempfile.TemporaryDirectory(prefix='losf'))
 
     def open_index(self):
         """:returns: the Index, which is closed at the end"""
@@ -66,9 +67,11 @@ class IndexTest(unittest.TestCase):
         self.addCleanup(index.close)
         return index
 
-    def recover(self, layout=None):
-        """:returns: the recovered Index, which is closed at the end"""
-        index = recover(layout or self.layout)
+    def recover(self, *args, layout=None, **kwargs):
+        """:param args: of recover(), behind the layout
+        :returns: the recovered Index, which is closed at the end
+        """
+        index = recover(layout or self.layout, *args, **kwargs)
         self.addCleanup(index.close)
         return index
 
@@ -120,6 +123,11 @@ class IndexTest(unittest.TestCase):
             volume.seek(offset)
             volume.write(data)
 
+    def break_index(self):
+        """Leave an index that LevelDB cannot open."""
+        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
+            file.write('nonsense')
+
     def compactor(self, index, max_volume_size=2 ** 30, layout=None,
                   **limits):
         """Return a Compactor, which compacts all by default.
@@ -131,6 +139,20 @@ class IndexTest(unittest.TestCase):
             layout or self.layout, index, Compaction(
                 Limits(**{**ALL, **limits}), Rates(2 ** 50, 2 ** 50), 0.01,
                 max_volume_size), self.fail)
+
+    def compact_all(self, index, **kwargs):
+        """:returns: the compactor() that has compacted all once"""
+        made = self.compactor(index, **kwargs)
+        made.compact_all()
+        return made
+
+    def sweep_once(self, index):
+        """:returns: how much is left of what was to be given back"""
+        return Sweeper(self.layout, index, 1, self.fail).sweep()
+
+    def names(self, index, hash_=HASH):
+        """:returns: the names of the files of a hash"""
+        return [name for name, _ in index.reader.list_hash(PARTITION, hash_)]
 
     def bytes_at(self, location):
         """:returns: all bytes of a record"""
@@ -149,6 +171,18 @@ class IndexTest(unittest.TestCase):
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
+        return process
+
+    def serve(self, *options):
+        """:returns: the process of an index server that serves"""
+        process = self.start_process(*options)
+        client = IndexClient(self.layout.socket, retry_interval=0)
+
+        def serves():
+            self.assertIsNone(process.poll())
+            with suppress(IndexUnavailable):
+                return client.statistics()
+        self.wait_for(serves)
         return process
 
     def assert_counted(self, index):
@@ -173,8 +207,16 @@ class RecoveryTest(IndexTest):
         index.close()
         shutil.rmtree(self.layout.index)
 
-    def names(self, index):
-        return [name for name, _ in index.reader.list_hash(PARTITION, HASH)]
+    def after_loss(self, index):
+        """:returns: the Index that is recovered after this one is lost"""
+        self.lose_index(index)
+        return self.recover()
+
+    def after_crash(self, index):
+        """:returns: the Index that is recovered after this one's server died
+        """
+        self.crash(index)
+        return self.recover()
 
     def crash(self, index):
         """Stop as if the server were killed: nothing is synced."""

@@ -62,6 +62,14 @@ def watched_hub():
         ticker.kill()
 
 
+def listening(path, backlog=100):
+    """:returns: a Unix socket that listens"""
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(path)
+    sock.listen(backlog)
+    return sock
+
+
 def serve_index(test, path, index=None, state=''):
     """Serve an index in this process until a test is over.
 
@@ -72,10 +80,7 @@ def serve_index(test, path, index=None, state=''):
     """
     service = IndexService(None)
     service.index, service.state = index, state
-    sock = socket.socket(socket.AF_UNIX)
-    sock.bind(path)
-    sock.listen()
-    server = UnaryServer(sock, service)
+    server = UnaryServer(listening(path), service)
     server.start()
     test.addCleanup(server.close, DEADLINE)
 
@@ -186,10 +191,8 @@ class KVTest(unittest.TestCase):
                 mock.patch.object(
                     storage_policy, '_POLICIES',
                     StoragePolicyCollection([self.make_policy()]))):
-            patch.start()
-            self.addCleanup(patch.stop)
-        timeout = Timeout(2 * DEADLINE)
-        self.addCleanup(timeout.cancel)
+            self.enterContext(patch)
+        self.enterContext(Timeout(2 * DEADLINE))
         self.policy = storage_policy.POLICIES[0]
         self.object = self.id().rpartition('.')[2]
         self.clock = START
@@ -254,6 +257,11 @@ class KVTest(unittest.TestCase):
 
     def hash(self, name=None):
         return hash_path('a', 'c', name or self.object)
+
+    def suffix_hashes(self, manager=None):
+        """:returns: what Swift computes of the partition"""
+        return (manager or self.manager).get_hashes(
+            'd1', PARTITION, [], self.policy)
 
     def store(self, device='d1'):
         return self.manager.store(self.world.path(device), 0)

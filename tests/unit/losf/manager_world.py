@@ -3,7 +3,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -23,7 +22,7 @@ from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
 from tests.unit.losf.kv_world import DEADLINE, wait_for
-from tests.unit.sync.fixtures import CapturingLogger
+from tests.unit.sync.fixtures import CapturingLogger, node
 
 KV = 'egg:swift-lightsync#replication.kv'
 
@@ -40,10 +39,9 @@ def unmount(path):
 class DirectoryTestCase(unittest.TestCase):
 
     def setUp(self):
-        self.root = tempfile.mkdtemp(prefix='lm')
-        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
-        timeout = Timeout(4 * DEADLINE)
-        self.addCleanup(timeout.cancel)
+        self.root = self.enterContext(tempfile.TemporaryDirectory(
+            prefix='lm', ignore_cleanup_errors=True))
+        self.enterContext(Timeout(4 * DEADLINE))
         self.logger = CapturingLogger()
 
     def make(self, *parts):
@@ -70,6 +68,17 @@ class ManagerTestCase(DirectoryTestCase):
                   for number in range(len(nodes))],
                  nodes, 32 - part_power).save(ring)
 
+    def conf_file(self, *lines):
+        """:param lines: of [object-losf]
+        :returns: the path of object-server.conf
+        """
+        path = os.path.join(self.root, 'object-server.conf')
+        with open(path, 'w', encoding='utf8') as conf:
+            conf.write('\n'.join((
+                '[DEFAULT]', *('%s = %s' % each for each in self.conf.items()),
+                '[object-losf]', *lines)))
+        return path
+
     def client(self, device):
         return IndexClient(Layout(os.path.join(self.devices, device),
                                   1).socket)
@@ -92,9 +101,7 @@ class InProcessTestCase(ManagerTestCase):
 
     def setUp(self):
         super().setUp()
-        patcher = mock.patch.object(utils, 'HASH_PATH_SUFFIX', b'x')
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(mock.patch.object(utils, 'HASH_PATH_SUFFIX', b'x'))
         self.policies = StoragePolicyCollection([
             StoragePolicy(0, 'fs', is_default=True),
             StoragePolicy(1, 'kv', diskfile_module=KV)])
@@ -107,6 +114,16 @@ class InProcessTestCase(ManagerTestCase):
             policy.object_ring = Ring(self.root, ring_name='object-1',
                                       reload_time=0)
         self.addCleanup(made.stop)
+        return made
+
+    def serve(self, *devices, **conf):
+        """:returns: the manager of index servers that answer"""
+        for device in devices:
+            self.make('d', device)
+        made = self.manager(*[node(0, 6200, each) for each in devices], **conf)
+        for device in devices:
+            self.tend_until(made, lambda: self.answers(device),
+                            '%s answers' % device)
         return made
 
     def tend_until(self, made, condition, what):

@@ -124,8 +124,7 @@ class TestBrokenFiles(RecoveryTest):
         index = self.open_index()
         location = self.put(index)
         index.close()
-        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
-            file.write('nonsense')
+        self.break_index()
         index = self.recover()
         self.assertEqual([(NAME, location)],
                          index.reader.list_hash(PARTITION, HASH))

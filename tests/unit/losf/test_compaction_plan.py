@@ -4,8 +4,7 @@
 import unittest
 from dataclasses import replace
 
-from swift_losf.upkeep.compaction_plan import Limits, VolumeUse, plan
-from swift_losf.upkeep.pace import Rates
+from swift_losf.upkeep.compaction_plan import Limits, Rates, VolumeUse, plan
 
 MIB = 2 ** 20
 LIMITS = Limits(garbage=0.2, extents=500, reserve=256 * MIB)

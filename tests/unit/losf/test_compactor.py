@@ -1,28 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Volumes that are compacted, and removed when nothing is left in them."""
+"""Volumes that are compacted, and removed when nothing is left in them.
+
+Tombstones outlive what they have deleted, also amid compaction.
+"""
 
 import os
 from unittest import mock
 
-from swift_losf.diskfile.vfile import (
-    VFileReader,
-    VFileWriter,
-    read_metadata,
-)
+from swift_losf.diskfile.vfile import VFileReader, VFileWriter, read_metadata
 from swift_losf.format.header import SMALL, VolumeType
+from swift_losf.index.mover import Mover
 from swift_losf.upkeep import compactor as compactor_module
-from swift_losf.upkeep.pace import Rates
+from swift_losf.upkeep.compaction_plan import Rates
 from swift_losf.volumes.appender import Appender
 from swift_losf.volumes.ballast import Space
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.compactor_world import FIRST, CompactorTest
-from tests.unit.losf.index_world import (
-    HASH,
-    NAME,
-    OTHER,
-    PARTITION,
-    TOMBSTONE,
-)
+from tests.unit.losf.index_world import HASH, NAME, OTHER, PARTITION, TOMBSTONE
 from tests.unit.losf.volumes import Options, bytes_of, hash_of
 
 
@@ -111,8 +105,7 @@ class TestMoving(CompactorTest):
         self.index.quarantine(PARTITION, hash_of(1))
         self.release(1)
         self.compact()
-        self.lose_index(self.index)
-        self.index = self.recover()
+        self.index = self.after_loss(self.index)
         self.assertEqual([name.replace('#1', '#1#d')], self.names(self.index))
         (_, hash_, _, location), = self.index.reader.list_quarantine()[0]
         self.assertEqual((hash_of(1), FIRST), (hash_, location.volume))
@@ -174,10 +167,7 @@ class TestLeaks(CompactorTest):
         for kept in range(3):
             self.upload_and_die(kept)
         self.assertGreater(self.allocated(), 12 * 2 ** 20)
-        made = self.compactor(self.index, garbage=0.2, extents=500,
-                              slack=2 ** 16)
-        self.addCleanup(made.stop)
-        made.compact_all()
+        self.compact(garbage=0.2, extents=500, slack=2 ** 16)
         self.assertLess(self.allocated(), 2 ** 16)
         for kept in range(3):
             self.assertEqual(b'kept', self.read(hash_of(kept)))
@@ -193,7 +183,6 @@ class TestPace(CompactorTest):
         for free, waits in ((2 ** 40, True), (2 ** 30, False)):
             self.fill([3000] * 9, number=len(self.numbers()[0]) + 1)
             made = self.compactor(self.index, max_volume_size=2 ** 29 + 1)
-            self.addCleanup(made.stop)
             made._is_busy = lambda: True
             with mock.patch.object(
                     compactor_module.Space, 'of', return_value=Space(
@@ -207,7 +196,6 @@ class TestPace(CompactorTest):
     def test_what_was_waited_for_before_is_no_work(self):
         self.fill([3000] * 9)
         made = self.compactor(self.index)
-        self.addCleanup(made.stop)
         made._begun -= 2 ** 30
         with mock.patch.object(compactor_module, 'PIECE', 0), \
                 mock.patch.object(Rates, 'pause', return_value=0.0) as pause:
@@ -221,3 +209,52 @@ class TestPace(CompactorTest):
         with mock.patch.object(compactor_module, 'iter_records') as read:
             self.assertEqual(1, self.compact().removed)
         self.assertEqual([], read.call_args_list)
+
+
+class TestTombstones(CompactorTest):
+    """They stay until nobody can find what they have deleted."""
+
+    def test_their_volume_stays_while_dead_data_is_not_buried(self):
+        self.put(self.index)
+        self.put(self.index, TOMBSTONE)
+        self.release(1), self.release(2)
+        self.index.remove(PARTITION, HASH)
+        with mock.patch.object(self.index.reclaim, 'emptied', 1):
+            made = self.compactor(self.index)
+            with mock.patch.object(made, '_set_emptied'), \
+                    mock.patch.object(made, '_survey', self.only(made, 2)):
+                made.compact_all()
+        self.assertIn(2, self.numbers()[0])
+        self.sweep_once(self.index)
+        self.compact()
+        self.assertEqual(([], []), self.numbers())
+
+    @staticmethod
+    def only(made, number):
+        survey = made._survey
+        return lambda untried: [each for each in survey(untried)
+                                if each.number == number]
+
+    def test_one_stays_while_its_hash_is_copied(self):
+        self.put(self.index)
+        self.put(self.index, TOMBSTONE)
+        with self.index.mover.copying([HASH]):
+            removed, left = self.index.remove(PARTITION, HASH)
+            self.assertEqual(([NAME], 1), (removed, left))
+        self.assertEqual(([TOMBSTONE], 0),
+                         self.index.remove(PARTITION, HASH))
+
+    def test_one_goes_when_the_copy_of_what_it_deleted_is_known_dead(self):
+        self.put(self.index)
+        self.release(1)
+        real = Mover.move
+
+        def move(mover, copies, *args):
+            self.index.remove(PARTITION, HASH)
+            self.index.sync()
+            return real(mover, copies, *args)
+        with mock.patch.object(Mover, 'move', move):
+            made = self.compactor(self.index)
+            with mock.patch.object(made, '_remove'):
+                made.compact_all()
+        self.assertTrue(self.index.db.has_unsynced_removal(HASH))

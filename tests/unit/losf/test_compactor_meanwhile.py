@@ -11,7 +11,6 @@ from swift_losf.index.index import Index, Refused
 from swift_losf.index.mover import Mover
 from swift_losf.upkeep import compactor as compactor_module
 from swift_losf.upkeep.compactor import Stopped
-from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes import copier
 from swift_losf.volumes.volume import mark_quarantined
 from tests.unit.losf.compactor_world import FIRST, CompactorTest, Crash
@@ -57,8 +56,7 @@ class TestMeanwhile(CompactorTest):
             self.index.quarantine(PARTITION, hash_of(0))
 
         self.compact_and(quarantine)
-        self.lose_index(self.index)
-        self.index = self.recover()
+        self.index = self.after_loss(self.index)
         self.assertEqual({}, self.index.reader.files(PARTITION, hash_of(0)))
 
     def test_a_mark_alone(self):
@@ -96,11 +94,10 @@ class TestMeanwhile(CompactorTest):
 
     def test_the_sweeper_leaves_the_volume_alone(self):
         self.fill([3000])
-        sweeper = Sweeper(self.layout, self.index, 1, self.fail)
         left = []
         with mock.patch.object(
                 compactor_module.Compactor, '_remove',
-                lambda *args: left.append(sweeper.sweep())):
+                lambda *args: left.append(self.sweep_once(self.index))):
             self.compact()
         self.assertEqual([1], left)
 
@@ -197,8 +194,7 @@ class TestCrashes(CompactorTest):
         self.assertEqual(1, len([
             number for number, state in self.index.list_volumes()
             if state.files]))
-        self.lose_index(self.index)
-        self.index = self.recover()
+        self.index = self.after_loss(self.index)
         self.assert_readable(data)
 
 

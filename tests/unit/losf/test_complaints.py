@@ -20,11 +20,9 @@ class TestComplaints(unittest.TestCase):
         self.logger = get_logger({}, log_route=self.id())
         self.complaints = complaints_of(self.logger)
         self.lines = []
-        patch = mock.patch.object(
+        self.enterContext(mock.patch.object(
             self.logger.logger, 'callHandlers', side_effect=lambda record:
-            self.lines.append(record.getMessage()))
-        patch.start()
-        self.addCleanup(patch.stop)
+            self.lines.append(record.getMessage())))
 
     def raise_and_log(self, logger, cause='socket', reason='refused'):
         try:
@@ -67,7 +65,3 @@ class TestComplaints(unittest.TestCase):
     def test_a_plain_logger_will_do(self):
         logger = logging.getLogger(self.id() + 'plain')
         self.assertIs(complaints_of(logger), complaints_of(logger))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -26,6 +26,7 @@ from swift_losf.convert.files import Files
 from swift_losf.convert.sides import NotCopied, Source, Volumes, place
 from swift_losf.diskfile.store import Store
 from swift_losf.format.keys import partition_of
+from tests.unit.losf.filesystems import small_disk
 from tests.unit.losf.kv_world import (
     LONG,
     PARTITION,
@@ -59,23 +60,11 @@ def convert(path, target):
     return subprocess.Popen([sys.executable, '-c', CONVERT, path, target])
 
 
-@contextlib.contextmanager
-def small_disk(path):
-    """Mount a disk of 96 MiB."""
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=96m', 'tmpfs', path],
-                   check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(['umount', '--lazy', path], check=True)
-
-
 class ConvertTest(KVTest):
     """A device of its own, with a manager of each kind."""
 
     def setUp(self):
-        self.world = World('d1')
-        self.addCleanup(self.world.close)
+        self.world = self.enterContext(contextlib.closing(World('d1')))
         super().setUp()
         self.stock = diskfile.DiskFileManager(self.conf(), self.logger)
         self.volumes = Volumes(self.store())
@@ -103,7 +92,11 @@ class ConvertTest(KVTest):
             with contextlib.suppress(diskfile.DiskFileNotExist):
                 with self.diskfile(name=name, manager=manager).open() as df:
                     objects[name] = (b''.join(df.reader()), df.get_metadata())
-        return objects, manager.get_hashes('d1', PARTITION, [], self.policy)
+        return objects, self.suffix_hashes(manager)
+
+    def where(self, object_hash, file):
+        return place(self.world.layout('d1'), int(PARTITION), object_hash,
+                     file)
 
     def listing(self, side):
         return {object_hash: sorted(names) for object_hash, names in
@@ -132,13 +125,10 @@ class TestCopy(ConvertTest):
         Converter(self.volumes, self.files_side).copy()
         self.assert_same()
         ((name, location),) = self.files('o3').items()
-        with self.volumes.open(self.where('o3', name)) as record:
-            with self.files_side.open(self.where('o3', name)) as file:
+        where = self.where(self.hash('o3'), name)
+        with self.volumes.open(where) as record:
+            with self.files_side.open(where) as file:
                 self.assertAlmostEqual(record.written, file.written, 3)
-
-    def where(self, name, file):
-        return place(self.world.layout('d1'), int(PARTITION),
-                     self.hash(name), file)
 
     def test_a_second_run_copies_only_what_has_changed(self):
         self.fill(self.stock)
@@ -267,12 +257,12 @@ class TestInterruption(ConvertTest):
 
     def interrupt(self, target):
         """Kill a conversion, over and over, until one comes to its end."""
-        delay = 0.0
+        delay = 1.0
         while True:
             process = convert(self.world.path('d1'), target)
-            delay += 0.2
+            delay *= 1.2
             try:
-                self.assertEqual(0, process.wait(1 + delay))
+                self.assertEqual(0, process.wait(delay))
                 return
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
@@ -291,10 +281,6 @@ class TestInterruption(ConvertTest):
                     self.assertEqual(
                         source.metadata['ETag'],
                         md5(data, usedforsecurity=False).hexdigest())
-
-    def where(self, object_hash, name):
-        return place(self.world.layout('d1'), int(PARTITION), object_hash,
-                     name)
 
     def test_killed_conversions_leave_whole_files_and_go_on(self):
         for number in range(60):
@@ -385,7 +371,7 @@ class TestCommand(ConvertTest):
 
     def test_a_disk_that_is_full_loses_nothing(self):
         self.world.kill('d1')
-        with small_disk(self.world.path('d1')):
+        with small_disk(self.world.path('d1'), 96 * 2 ** 20):
             for number in range(60):
                 self.put('p%d' % number, self.stock, LONG, seed=number)
             listing = self.listing(self.files_side)

@@ -31,8 +31,7 @@ class TestDarkData(AuditTest):
                 mock.patch.object(dark_data, 'direct_get_container', listing),
                 mock.patch.object(dark_data, 'Ring', return_value=mock.Mock(
                     get_nodes=lambda *names: (1, [{}, {}, {}])))):
-            patch.start()
-            self.addCleanup(patch.stop)
+            self.enterContext(patch)
         for name in (DARK, LISTED, 'unknown'):
             self.put_object(name)
 

@@ -94,7 +94,3 @@ class TestDisk(KVTest):
         for number in range(4):
             self.write(bytes_of(size, number), self.now(), 'o%d' % number)
         self.assertGreaterEqual(used() - before, 4 * size)
-
-
-if __name__ == '__main__':
-    unittest.main()

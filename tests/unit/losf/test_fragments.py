@@ -221,11 +221,9 @@ class TestTwoSteps(FragmentTest):
         now, suffix = self.now(), self.hash()[-3:]
         hashes = []
         with self.written(1, now) as (writer, _):
-            hashes.append(self.manager.get_hashes(
-                'd1', PARTITION, [], self.policy))
+            hashes.append(self.suffix_hashes())
             writer.commit(now)
-        hashes.append(self.manager.get_hashes(
-            'd1', PARTITION, [], self.policy))
+        hashes.append(self.suffix_hashes())
         self.assertEqual([{1}, {1, None}],
                          [set(each[suffix]) for each in hashes])
 
@@ -362,8 +360,8 @@ class TestRecovery(FragmentTest):
         now = self.now()
         self.put(4, now)
         self.put(1, now)
-        hashes = self.manager.get_hashes('d1', PARTITION, [], self.policy)
-        self.assertEqual({None, 1, 4}, set(hashes[self.hash()[-3:]]))
+        self.assertEqual({None, 1, 4}, set(
+            self.suffix_hashes()[self.hash()[-3:]]))
 
 
 class TestDamage(FragmentTest):
@@ -378,8 +376,7 @@ class TestDamage(FragmentTest):
             self.data(frag_index=1)
         self.assertEqual({}, self.files())
         self.assertEqual(names, sorted(self.quarantined()))
-        hashes = self.manager.get_hashes('d1', PARTITION, [], self.policy)
-        self.assertNotIn(self.hash()[-3:], hashes)
+        self.assertNotIn(self.hash()[-3:], self.suffix_hashes())
 
 
 class TestTenAndFour(FragmentTest):

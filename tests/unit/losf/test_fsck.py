@@ -87,6 +87,8 @@ class TestIndex(FsckTest):
         shutil.rmtree(self.layout.index)
         status, lines = self.run_fsck('check')
         self.assertEqual((1, ['no-index']), (status, self.kinds(lines)))
+        self.assertRegex(lines[0]['what'], 'cannot be read')
+        self.assertRegex(lines[0]['mend'], 'rebuild it')
         self.assertFalse(os.path.exists(self.layout.index))
         self.assertEqual(2, self.run_fsck('repair')[0])
         self.assertIn('--index-path', self.stderr.getvalue())
@@ -100,8 +102,7 @@ class TestIndex(FsckTest):
 
     def test_a_rotten_index_is_made_anew_by_repair(self):
         expected = self.listed()
-        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
-            file.write('nonsense')
+        self.break_index()
         self.assertEqual(1, self.run_fsck('check')[0])
         self.assertEqual(1, self.run_fsck('repair', '--dry-run')[0])
         self.assertEqual([], [name for name in os.listdir(self.layout.root)
@@ -210,11 +211,8 @@ class TestPartPower(FsckTest):
     """What is entered has the partition of its hash, not of its record."""
 
     def partitions(self):
-        index = self.open_index()
-        try:
+        with self.index() as index:
             return index.reader.list_partitions()
-        finally:
-            index.close()
 
     def save_ring(self, power):
         RingData([array('H', 2 ** power * [0])], [], 32 - power).save(

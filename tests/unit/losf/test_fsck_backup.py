@@ -13,7 +13,6 @@ from swift_losf.fsck import backup
 from swift_losf.index import db as database
 from swift_losf.index.db import Database
 from swift_losf.upkeep.lost_index import DAMAGED
-from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.fsck_world import HASHES, FsckTest
 from tests.unit.losf.index_world import (
@@ -43,9 +42,9 @@ class TestBackup(FsckTest):
             # one is deleted, and reclaimed
             self.put(index, TOMBSTONE, first, number=4)
             index.remove(PARTITION, first, [NAME])
-            self.sweep_all(index)
+            self.sweep_once(index)
             index.remove(PARTITION, first, [TOMBSTONE])
-            self.sweep_all(index)
+            self.sweep_once(index)
             # a fragment becomes durable
             mark_durable(self.layout, fragment)
             index.rename(PARTITION, second, FRAGMENT, durable_name(FRAGMENT))
@@ -55,19 +54,14 @@ class TestBackup(FsckTest):
             # one is overwritten
             self.put(index, OTHER, fourth, number=3)
             index.remove(PARTITION, fourth, [NAME])
-            self.sweep_all(index)
+            self.sweep_once(index)
             if compacts:
                 # all that is left is moved, and its volumes removed
                 for number in (1, 3, 4):
                     self.release(number)
-                self.compactor(index).compact_all()
+                self.compact_all(index)
                 self.assertFalse(os.path.exists(self.layout.volume(1)))
             return self.told(index)
-
-    def sweep_all(self, index):
-        sweeper = Sweeper(self.layout, index, 1, None)
-        sweeper.sweep()
-        sweeper.stop()
 
     def told(self, index):
         """:returns: (all files, without places; names in quarantine)"""
@@ -103,8 +97,8 @@ class TestBackup(FsckTest):
         self.assertEqual(0, self.run_fsck('backup', self.copy)[0])
         self.release(number)
         with self.index() as index:
-            self.sweep_all(index)
-            self.compactor(index, garbage=99, extents=1000).compact_all()
+            self.sweep_once(index)
+            self.compact_all(index, garbage=99, extents=1000)
         shutil.rmtree(self.layout.index)
         self.assertEqual(0, self.run_fsck('rebuild')[0])
         with self.index() as index:
@@ -118,7 +112,7 @@ class TestBackup(FsckTest):
 
     def test_without_salts_no_dead_record_is_believed(self):
         with self.index() as index:
-            self.sweep_all(index)
+            self.sweep_once(index)
             dead = self.put(index, hash_=b'd' * 16, number=3)
             index.remove(PARTITION, b'd' * 16, [NAME])
         before = self.listed()

@@ -2,14 +2,12 @@
 """swift-losf-fsck puts entries right that do not fit their records."""
 
 import os
-import shutil
 from dataclasses import replace
 
 from swift_losf.format import keys
 from swift_losf.format.header import HEADER_LENGTH
 from swift_losf.format.name_code import durable_name
 from swift_losf.format.values import Location, VolumeState
-from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from swift_losf.volumes.writable import WritableVolume
 from tests.unit.losf.fsck_world import (
@@ -78,8 +76,7 @@ class TestEntries(MendTest):
                          self.invalidated())
         self.assertEqual(b'\xff' if marked else b'\0',
                          self.bytes_at(damaged)[10:11])
-        shutil.rmtree(self.layout.index)
-        recover(self.layout).close()
+        self.remake_index()
         self.assertNotIn((hash_, NAME), self.listed())
 
     def test_a_file_with_a_damaged_header_is_quarantined(self):
@@ -184,8 +181,7 @@ class TestEntries(MendTest):
         with self.index() as index:
             index.quarantine(PARTITION, HASHES[1])
         self.assert_mended('not-marked')
-        shutil.rmtree(self.layout.index)
-        recover(self.layout).close()
+        self.remake_index()
         self.assertNotIn((HASHES[1], NAME), self.listed())
 
     def test_a_fragment_is_as_durable_as_its_record(self):

@@ -4,14 +4,12 @@
 import contextlib
 import io
 import os
-import shutil
 import time
 
 from swift_losf.format.header import HEADER_LENGTH
 from swift_losf.fsck import cli as fsck
 from swift_losf.fsck.quarantine import Wanted
 from swift_losf.index.index_lock import locked
-from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.volume import mark_quarantined
 from tests.unit.losf.fsck_world import HASHES, NAME, PARTITION, FsckTest
 
@@ -128,18 +126,16 @@ class TestPurge(QuarantineTest):
 
     def test_what_was_purged_returns_neither_by_recovery_nor_when_swept(self):
         self.quarantine('--purge')
-        recover(self.layout).close()
+        self.recover().close()
         self.assertEqual(set(), self.left())
         self.sweep()
-        shutil.rmtree(self.layout.index)
-        recover(self.layout).close()
+        self.remake_index()
         self.assertEqual(set(), self.left())
         self.assertNotIn((self.old, NAME), self.listed())
 
     def test_an_index_lost_before_the_sweep_has_them_in_quarantine_again(self):
         self.quarantine('--purge', '--hash', self.old.hex())
-        shutil.rmtree(self.layout.index)
-        recover(self.layout).close()
+        self.remake_index()
         self.assertIn(self.old, self.left())
         self.assertNotIn((self.old, NAME), self.listed())
 
@@ -152,8 +148,7 @@ class TestPurge(QuarantineTest):
         self.assertEqual(before, self.content())
 
     def test_a_rotten_index_is_left_alone(self):
-        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
-            file.write('nonsense')
+        self.break_index()
         self.assertEqual(2, self.run_fsck('quarantine', '--purge')[0])
         self.assertIn(self.layout.index, self.stderr.getvalue())
         self.assertEqual({'index', 'index.lock', 'volumes'},

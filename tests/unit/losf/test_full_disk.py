@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A disk that is full: the ballast, and an index that cannot be written."""
 
+import contextlib
 import errno
 import os
 import unittest
@@ -145,8 +146,7 @@ class TestBallast(IndexTest):
 class TestRequests(KVTest):
 
     def setUp(self):
-        self.world = World('d1')
-        self.addCleanup(self.world.close)
+        self.world = self.enterContext(contextlib.closing(World('d1')))
         super().setUp()
         self.ballast = Ballast(self.world.layout('d1').ballasts[0])
         self.addCleanup(self.ballast.close)
@@ -223,11 +223,8 @@ class TestIndex(unittest.TestCase):
         self.assertEqual(count, index.statistics().files)
         with self.assertRaises(plyvel.IOError):
             index.close()
-        index = Index(path)
-        try:
+        with contextlib.closing(Index(path)) as index:
             for number in range(count + 100):
                 self.assertEqual(number < count, bool(index.reader.list_hash(
                     PARTITION, number.to_bytes(16, 'big'))))
             self.register(index, count)
-        finally:
-            index.close()

@@ -13,9 +13,8 @@ from swift_losf.diskfile.vfile import VFileReader, VFileWriter
 from swift_losf.format.header import FIRST_RECORD, VolumeType
 from swift_losf.format.layout import Layout
 from swift_losf.index.index import Index
-from swift_losf.upkeep.compaction_plan import Limits
+from swift_losf.upkeep.compaction_plan import Limits, Rates
 from swift_losf.upkeep.compactor import Compaction, Compactor
-from swift_losf.upkeep.pace import Rates
 from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.appender import Appender
 from tests.unit.losf.filesystems import with_holes
@@ -87,11 +86,8 @@ class TestGivingBack(unittest.TestCase):
     @contextlib.contextmanager
     def world(self, make):
         with make() as device:
-            world = World(device)
-            try:
+            with contextlib.closing(World(device)) as world:
                 yield world
-            finally:
-                world.close()
 
     def check(self, world, sample=None):
         numbers = list(world.files)

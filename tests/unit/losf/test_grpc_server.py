@@ -14,9 +14,10 @@ from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
 from swift_losf.index import grpc_server, http2
-from swift_losf.index.grpc_reply import Status
 from swift_losf.index.grpc_server import Refusal, UnaryServer
+from swift_losf.index.grpc_unary import Status
 from swift_losf.index.http2 import PREFIX
+from tests.unit.losf.kv_world import listening
 from tests.waiting import wait_for
 
 DEADLINE = 120
@@ -121,13 +122,10 @@ class Client:
 class TestUnaryServer(unittest.TestCase):
 
     def setUp(self):
-        listening = socket.socket(socket.AF_UNIX)
         # A name that is in no filesystem.
         self.address = b'\0losf-test-%d-%d' % (os.getpid(), id(self))
-        listening.bind(self.address)
-        listening.listen()
         self.service = Service()
-        self.server = UnaryServer(listening, self.service)
+        self.server = UnaryServer(listening(self.address), self.service)
         self.server.start()
         self.addCleanup(self.server.close, DEADLINE)
 

@@ -12,9 +12,8 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes, Settings
 
-from swift_losf.index import grpc_reply
-from swift_losf.index.grpc_reply import CallError, Status
-from swift_losf.index.grpc_unary import UnaryConnection
+from swift_losf.index import grpc_unary
+from swift_losf.index.grpc_unary import CallError, Status, UnaryConnection
 from swift_losf.index.http2 import PREFIX
 
 DEADLINE = 120
@@ -121,7 +120,7 @@ class TestUnaryConnection(unittest.TestCase):
 
     def test_one_that_is_longer_than_allowed_is_refused(self):
         self.connect()
-        with mock.patch.object(grpc_reply, 'MAX_REPLY', 3005):
+        with mock.patch.object(grpc_unary, 'MAX_REPLY', 3005):
             self.assertEqual(b'x' * 3000, self.call(b'x' * 3000))
             with self.assertRaisesRegex(CallError, 'longer than 3005 bytes'):
                 self.call(b'x' * 3001)

@@ -2,6 +2,8 @@
 """The index: its calls, and what is durable."""
 
 import os
+from contextlib import closing
+from pathlib import Path
 from unittest import mock
 
 import plyvel
@@ -10,7 +12,7 @@ from swift_losf.format.values import Location
 from swift_losf.index import db as index_db
 from swift_losf.index import entry_reader, leveldb_log
 from swift_losf.index.call_arguments import InvalidArgument
-from swift_losf.index.db import VersionError
+from swift_losf.index.db import Database, VersionError
 from swift_losf.index.index import Index, Refused
 from tests.unit.losf.index_world import (
     HASH,
@@ -192,25 +194,15 @@ class TestOtherCalls(IndexTest):
         self.fill(500)
         self.index.close()
         self.open_index().close()
-        table = [os.path.join(self.layout.index, name)
-                 for name in sorted(os.listdir(self.layout.index))
-                 if name.endswith('.ldb')][0]
-        with open(table, 'rb') as file:
-            good = file.read()
+        table = min(Path(self.layout.index).glob('*.ldb'))
+        good = table.read_bytes()
         for at in range(0, len(good) // 2, len(good) // 20):
-            with open(table, 'wb') as file:
-                file.write(good[:at] + bytes([good[at] ^ 1]) +
-                           good[at + 1:])
-            with self.assertRaises(plyvel.CorruptionError):
-                self.read_all()
-
-    def read_all(self):
-        index = Index(self.layout.index)
-        try:
-            return index.reader.list_suffix(PARTITION, 0xabc)
-        finally:
-            with mock.patch.object(index.db, 'sync'):
-                index.close()
+            table.write_bytes(
+                good[:at] + bytes([good[at] ^ 1]) + good[at + 1:])
+            with self.assertRaises(plyvel.CorruptionError), \
+                    mock.patch.object(Database, 'sync'), \
+                    closing(Index(self.layout.index)) as index:
+                index.reader.list_suffix(PARTITION, 0xabc)
 
     def test_what_fails_is_not_counted(self):
         self.fill(1)
@@ -250,8 +242,7 @@ class TestRegister(IndexTest):
         self.register()
         self.index.rename(PARTITION, HASH, NAME, OTHER)
         self.register()
-        self.assertEqual([OTHER], [
-            name for name, _ in self.index.reader.list_hash(PARTITION, HASH)])
+        self.assertEqual([OTHER], self.names(self.index))
 
     def test_a_late_repetition_does_not_end_a_quarantine(self):
         self.register()

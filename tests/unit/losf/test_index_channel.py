@@ -15,10 +15,17 @@ from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.swob import HTTPException
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index.channel import MAX_PATH, Breaker
+from swift_losf.index.channel import Breaker
 from swift_losf.index.index_client import IndexClient
+from swift_losf.memory_directory import MAX_PATH
 from tests.unit.losf.index_world import HASH, NAME, location_of
-from tests.unit.losf.kv_world import DEADLINE, World, wait_for, watched_hub
+from tests.unit.losf.kv_world import (
+    DEADLINE,
+    World,
+    listening,
+    wait_for,
+    watched_hub,
+)
 
 #: seconds of those who wait for what does not answer
 TIMEOUT = 0.5
@@ -32,8 +39,7 @@ class TestFailures(unittest.TestCase):
         self.addCleanup(self.world.close)
         self.path = self.world.layout('d1').socket
         os.makedirs(os.path.dirname(self.path))
-        timeout = Timeout(2 * DEADLINE)
-        self.addCleanup(timeout.cancel)
+        self.enterContext(Timeout(2 * DEADLINE))
         self.client = IndexClient(self.path, DEADLINE)
         self.impatient = IndexClient(self.path, TIMEOUT, 1.0)
 
@@ -135,16 +141,11 @@ class TestFailures(unittest.TestCase):
         wait_for(self.impatient.statistics, 'a probe is let through')
 
     def test_a_full_backlog_costs_the_timeout_and_no_more(self):
-        listener = socket.socket(socket.AF_UNIX)
-        self.addCleanup(listener.close)
-        listener.bind(self.path)
-        listener.listen(0)
-        filler = socket.socket(socket.AF_UNIX)
-        self.addCleanup(filler.close)
+        self.enterContext(listening(self.path, 0))
+        filler, probe = (self.enterContext(socket.socket(socket.AF_UNIX))
+                         for _ in range(2))
         filler.connect(self.path)
-        probe = socket.socket(socket.AF_UNIX)
         probe.setblocking(False)
-        self.addCleanup(probe.close)
         with self.assertRaises(BlockingIOError):
             probe.connect(self.path)
         self.assert_in_time(self.impatient.statistics)
@@ -153,10 +154,7 @@ class TestFailures(unittest.TestCase):
 
     def answer_with(self, data):
         """Serve one connection, to which these bytes are all that is sent."""
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(self.path)
-        listener.listen(4)
-        self.addCleanup(listener.close)
+        listener = self.enterContext(listening(self.path))
 
         def serve():
             peer, _ = listener.accept()

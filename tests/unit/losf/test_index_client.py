@@ -24,8 +24,7 @@ class TestCalls(IndexTest):
 
     def setUp(self):
         super().setUp()
-        timeout = Timeout(2 * DEADLINE)
-        self.addCleanup(timeout.cancel)
+        self.enterContext(Timeout(2 * DEADLINE))
         self.index = self.open_index()
         serve_index(self, self.layout.socket, self.index)
         self.client = IndexClient(self.layout.socket)
@@ -197,10 +196,8 @@ class TestCalls(IndexTest):
         def counted(sock):
             made.append(real(sock))
             return made[-1]
-        patcher = mock.patch.object(
-            index_channel, 'UnaryConnection', counted)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.enterContext(mock.patch.object(
+            index_channel, 'UnaryConnection', counted))
         return made
 
     def test_calls_one_after_the_other_share_a_connection(self):

@@ -85,17 +85,8 @@ class ServerTest(IndexTest):
 
 class TestProcess(ServerTest):
 
-    def wait_until_served(self):
-        def is_served():
-            try:
-                return self.call('GetStatistics')
-            except grpc.RpcError:
-                return False
-        self.wait_for(is_served)
-
     def test_it_serves_and_ends_with_sigterm(self):
-        process = self.start_process()
-        self.wait_until_served()
+        process = self.serve()
         mode = os.stat(self.layout.socket).st_mode
         self.assertEqual((True, 0o600),
                          (stat.S_ISSOCK(mode), stat.S_IMODE(mode)))
@@ -107,8 +98,7 @@ class TestProcess(ServerTest):
             PARTITION, HASH)[0][0])
 
     def test_there_is_one_server_for_an_index(self):
-        self.start_process()
-        self.wait_until_served()
+        self.serve()
         second = self.start_process()
         self.assertEqual(1, second.wait(120))
         self.assertIn('index.lock: another index server holds it',
@@ -116,8 +106,7 @@ class TestProcess(ServerTest):
         self.assertEqual([], self.list_hash())
 
     def test_space_is_given_back_while_it_serves(self):
-        self.start_process('--sweep-interval', '0.01')
-        self.wait_until_served()
+        self.serve('--sweep-interval', '0.01')
         location = self.write(data=b'x' * 2 ** 21)
         self.register(location)
         self.assertEqual([NAME], list(self.call('Remove', pb.RemoveRequest(
@@ -339,7 +328,7 @@ class TestStart(IndexTest):
     def test_a_path_too_long_for_a_socket_is_named(self):
         path = os.path.join(self.device, 'x' * 100)
         os.mkdir(path)
-        with self.assertRaisesRegex(ServerError, 'at most 107 bytes'):
+        with self.assertRaisesRegex(ServerError, 'Linux takes 107'):
             IndexServer(Layout(path, 0), Options()).run()
 
     def test_the_lock_is_given_up_at_the_end(self):

@@ -155,7 +155,3 @@ class TestKnownMetadata(KnownFilesTest):
             files, path = self.known(metadata)
             self.assertIs(self.store.files[HASH]['1.data'].volume,
                           files.open_data_file(path).volume)
-
-
-if __name__ == '__main__':
-    unittest.main()

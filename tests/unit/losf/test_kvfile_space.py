@@ -2,7 +2,6 @@
 """What an object server does with volumes when space runs out."""
 
 import os
-import subprocess
 import tempfile
 from contextlib import contextmanager
 from unittest import mock
@@ -10,6 +9,7 @@ from unittest import mock
 from swift.common.exceptions import DiskFileNoSpace
 
 from swift_losf.diskfile.kvfile import KVDiskFileManager
+from tests.unit.losf.filesystems import small_disk
 from tests.unit.losf.kv_world import (
     LONG,
     PARTITION,
@@ -48,28 +48,25 @@ class TestSpace(KVTest):
         self.assert_status(204, 'DELETE', server=server)
 
     @contextmanager
-    def small_disk(self):
+    def small_device(self):
         """:returns: the name of a device, and a manager for it"""
         if os.geteuid():
             self.skipTest('only root may mount')
         path = self.world.path('small')
         os.mkdir(path)
-        subprocess.check_call(['mount', '-t', 'tmpfs', '-o',
-                               'size=%d' % (2 * LONG), 'tmpfs', path])
-        with tempfile.TemporaryDirectory(prefix='kv', dir='/tmp') as indexes:
+        with tempfile.TemporaryDirectory(prefix='kv', dir='/tmp') as indexes, \
+                small_disk(path, 2 * LONG):
             try:
                 self.world.serve('small', '--index-path', indexes)
                 yield 'small', KVDiskFileManager(
                     self.conf(losf_index_path=indexes), self.logger)
             finally:
                 self.world.kill('small')
-                # Volumes stay locked, and open, for the next file.
-                subprocess.check_call(['umount', '--lazy', path])
-                os.rmdir(path)
+        os.rmdir(path)
 
     def test_a_full_disk_refuses_and_keeps_no_remains(self):
         for length in 100_000, 600_000, 3 * LONG:
-            with self.small_disk() as (device, manager):
+            with self.small_device() as (device, manager):
                 store = manager.store(self.world.path(device), 0)
                 count = self.fill(device, manager, bytes_of(length))
                 self.assert_status(507, 'PUT', device, body=bytes_of(length),

@@ -33,8 +33,7 @@ class TestAsStock(KVTest):
 
     def setUp(self):
         super().setUp()
-        self.stock_root = tempfile.mkdtemp(prefix='kv')
-        self.addCleanup(shutil.rmtree, self.stock_root)
+        self.stock_root = self.enterContext(tempfile.TemporaryDirectory())
         os.mkdir(os.path.join(self.stock_root, 'd1'))
         self.stock = DiskFileManager(
             self.conf(devices=self.stock_root), self.logger)
@@ -312,8 +311,7 @@ class TestPartitions(KVTest):
         with mock.patch('swift_losf.diskfile.kvmanager.shutil.rmtree',
                         put_and_remove):
             self.manager.delete_partition('d1', PARTITION, self.policy)
-        self.assertIn(self.hash(other)[-3:], self.manager.get_hashes(
-            'd1', PARTITION, [], self.policy))
+        self.assertIn(self.hash(other)[-3:], self.suffix_hashes())
 
     def test_what_is_put_as_a_partition_goes_stays_visible(self):
         other = self.object + '-other'
@@ -325,11 +323,7 @@ class TestPartitions(KVTest):
         with mock.patch.object(self.store(), 'register',
                                remove_and_register):
             self.write(b'x', 1, other)
-        self.assertIn(self.hash(other)[-3:], self.manager.get_hashes(
-            'd1', PARTITION, [], self.policy))
-
-    def hashes(self):
-        return self.manager.get_hashes('d1', PARTITION, [], self.policy)
+        self.assertIn(self.hash(other)[-3:], self.suffix_hashes())
 
     def test_who_hashes_a_suffix_before_its_file_is_entered_does_it_again(
             self):
@@ -342,17 +336,17 @@ class TestPartitions(KVTest):
             method, seen = getattr(self.store(), name), []
 
             def hashed_before(*args, **kwargs):
-                seen.append(self.hashes())
+                seen.append(self.suffix_hashes())
                 return method(*args, **kwargs)
             with mock.patch.object(self.store(), name, hashed_before):
                 change()
             before, after = (hashes.get(self.hash()[-3:])
-                             for hashes in (*seen, self.hashes()))
+                             for hashes in (*seen, self.suffix_hashes()))
             self.assertTrue(before)
             self.assertNotEqual(before, after, name)
 
     def test_what_is_queued_is_not_queued_again(self):
-        self.hashes()
+        self.suffix_hashes()
         with mock.patch.object(
                 self.manager, 'invalidate_hash',
                 side_effect=self.manager.invalidate_hash) as queue:

@@ -115,9 +115,7 @@ class TestManager(InProcessTestCase):
         self.assertEqual(1, len(pids))
 
     def test_recon_says_why_a_server_does_not_answer(self):
-        self.make('d', 'sda')
-        made = self.manager(node(0, 6200, 'sda'), losf_index_timeout='0.3')
-        self.tend_until(made, lambda: self.answers('sda'), 'sda answers')
+        made = self.serve('sda', losf_index_timeout='0.3')
         made.report()
         sda, = self.recon()['index_servers']
         stop(sda['pid'])

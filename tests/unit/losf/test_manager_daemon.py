@@ -9,12 +9,7 @@ import time
 import unittest
 
 from tests.unit.losf.kv_world import DEADLINE, wait_for
-from tests.unit.losf.manager_world import (
-    KV,
-    ManagerTestCase,
-    mount,
-    unmount,
-)
+from tests.unit.losf.manager_world import KV, ManagerTestCase, mount, unmount
 from tests.unit.sync.fixtures import node
 from tests.waiting import is_running
 
@@ -27,17 +22,13 @@ class TestDaemon(ManagerTestCase):
 
     def setUp(self):
         super().setUp()
-        for name, text in (
-                ('swift.conf',
-                 '[swift-hash]\nswift_hash_path_suffix = x\n'
-                 '[storage-policy:0]\nname = fs\ndefault = yes\n'
-                 '[storage-policy:1]\nname = kv\ndiskfile_module = %s\n'
-                 % KV),
-                ('object-server.conf', '[DEFAULT]\nuser = root\n%s\n'
-                 '[object-losf]\n' % '\n'.join(
-                     '%s = %s' % each for each in self.conf.items()))):
-            with open(os.path.join(self.root, name), 'w') as conf:
-                conf.write(text)
+        with open(os.path.join(self.root, 'swift.conf'), 'w') as conf:
+            conf.write('[swift-hash]\nswift_hash_path_suffix = x\n'
+                       '[storage-policy:0]\nname = fs\ndefault = yes\n'
+                       '[storage-policy:1]\nname = kv\n'
+                       'diskfile_module = %s\n' % KV)
+        self.conf['user'] = 'root'
+        self.conf_file()
         self.save_ring(node(0, 6200, 'sda'), node(0, 6200, 'sdb'))
 
     def start(self, *args):
@@ -85,8 +76,7 @@ class TestDaemon(ManagerTestCase):
         self.assertNotIn(child, self.children(successor))
 
     def test_when_it_is_killed_recon_does_not_stay_valid(self):
-        with open(os.path.join(self.root, 'object-server.conf'), 'a') as conf:
-            conf.write('report_interval = 0.2\nlosf_index_timeout = 1\n')
+        self.conf_file('report_interval = 0.2', 'losf_index_timeout = 1')
         self.make('d', 'sda')
         process = self.start()
         self.wait_for_answer('sda')
@@ -122,8 +112,7 @@ class TestDaemon(ManagerTestCase):
 
     @unittest.skipIf(os.geteuid(), 'mounting takes root')
     def test_servers_come_and_go_with_mounts(self):
-        with open(os.path.join(self.root, 'object-server.conf'), 'a') as conf:
-            conf.write('mount_check = true\n')
+        self.conf_file('mount_check = true')
         path = self.make('d', 'sda')
         self.make('d', 'sdb')
         mount(path)

@@ -3,7 +3,6 @@
 
 import json
 import os
-import unittest
 from dataclasses import replace
 from unittest import mock
 
@@ -14,7 +13,6 @@ from swift_losf.index.db import Database, VersionError
 from swift_losf.index.publisher import Publisher, identity
 from swift_losf.upkeep import rebuild
 from swift_losf.upkeep.lost_index import set_damaged_aside
-from swift_losf.upkeep.recovery import recover
 from tests.unit.losf.compactor_world import CompactorTest
 from tests.unit.losf.fsck_world import HASHES, MendTest
 from tests.unit.losf.index_world import (
@@ -39,9 +37,7 @@ class MetadataTest(RecoveryTest):
                 in index.reader.list_hash(PARTITION, hash_)}
 
     def recover(self, most=MOST):
-        index = recover(self.layout, most_metadata=most)
-        self.addCleanup(index.close)
-        return index
+        return super().recover(most_metadata=most)
 
     def reopened(self, index, most):
         index.close()
@@ -229,7 +225,3 @@ class TestWithheld(MetadataTest):
         (value,) = found.values()
         self.assertTrue(value.endswith(WITHHELD))
         self.assertEqual(METADATA, self.metadata(index, bytes(16))[NAME])
-
-
-if __name__ == '__main__':
-    unittest.main()

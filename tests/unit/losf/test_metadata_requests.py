@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import unittest
 from unittest import mock
 
 from swift.common.utils import Timestamp
@@ -138,7 +137,3 @@ class TestWithTable(TestRequests):
         self.assert_status(200, 'HEAD')
         with self.world.suspended('d1'):
             self.head()
-
-
-if __name__ == '__main__':
-    unittest.main()

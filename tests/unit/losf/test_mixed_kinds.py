@@ -2,7 +2,6 @@
 """A node of files and a node of volumes replicate to each other by ssync."""
 
 import os
-import shutil
 import tempfile
 from types import SimpleNamespace
 
@@ -33,8 +32,7 @@ class MixedNodes(KVTest):
 
     def setUp(self):
         super().setUp()
-        root = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, root)
+        root = self.enterContext(tempfile.TemporaryDirectory())
         os.mkdir(os.path.join(root, 'd1'))
         self.stock = self.stock_class(self.conf(devices=root), self.logger)
         self.nodes = {manager: self.serve(manager)
@@ -54,7 +52,7 @@ class MixedNodes(KVTest):
 
     def send(self, source, target, frag_index=None):
         """Have the node of one manager push to that of the other."""
-        suffixes = source.get_hashes('d1', PARTITION, [], self.policy)
+        suffixes = self.suffix_hashes(source)
         daemon = SimpleNamespace(
             _df_router={self.policy: source}, logger=self.logger,
             conn_timeout=DEADLINE, node_timeout=DEADLINE,
@@ -79,7 +77,7 @@ class TestObjects(MixedNodes):
                 found[name] = err.timestamp.internal
             except DiskFileNotExist:
                 found[name] = None
-        return found, manager.get_hashes('d1', PARTITION, [], self.policy)
+        return found, self.suffix_hashes(manager)
 
     def test_both_get_what_the_other_has_again_and_again(self):
         names = ['o%d' % number for number in range(8)]

@@ -3,13 +3,13 @@
 
 import contextlib
 import errno
-import glob
 import hashlib
 import io
 import os
 import pickle
 import shutil
 import unittest
+from pathlib import Path
 from unittest import mock
 
 import plyvel
@@ -18,10 +18,8 @@ from swift.obj import diskfile
 from swift_losf.format.keys import partition_of
 from swift_losf.index.index import Index
 from swift_losf.mount import cli
-from swift_losf.mount.inodes import ROOT, Inodes
-from swift_losf.mount.tree import Tree, attributes
+from swift_losf.mount.tree import ROOT, Inodes, Tree, attributes
 from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
-from tests.unit.losf.test_index_server import Caller, pb
 
 LONG = bytes(range(256)) * 4000
 FRAGMENT = '1700000000.00001#3#d.data'
@@ -71,14 +69,7 @@ class TestTree(TreeTest):
             tree.require(place)
 
     def test_of_a_running_server_all_is_there(self):
-        self.start_process()
-        caller = Caller(self.layout.socket)
-        self.addCleanup(caller.close)
-
-        def answers():
-            with contextlib.suppress(Exception):
-                return caller('ListPartitions', pb.Empty())
-        self.wait_for(answers)
+        self.serve()
         tree = self.tree()
         self.assertEqual(self.everything(), list(self.listed(tree)))
         with tree.open((*DIRECTORY, NAME)) as reader:
@@ -163,15 +154,12 @@ class TestTree(TreeTest):
             self.put(index, hash_=hash_, number=3)
         index.db._db.compact_range()
         index.close()
-        path = max(glob.glob(os.path.join(self.layout.index, '*.ldb')),
-                   key=os.path.getsize)
-        with open(path, 'rb') as table:
-            sound = table.read()
+        path = max(Path(self.layout.index).glob('*.ldb'), key=os.path.getsize)
+        sound = path.read_bytes()
         # the first block, where the partition begins, and a later one
         for at in (100, len(sound) // 2):
             with self.subTest(at), contextlib.ExitStack() as self.at_end:
-                with open(path, 'wb') as table:
-                    table.write(sound[:at] + b'rotten' + sound[at + 6:])
+                path.write_bytes(sound[:at] + b'rotten' + sound[at + 6:])
                 tree = self.tree()
                 hidden = sum(self.is_hidden(tree, each) for each in hashes)
                 self.assertTrue(0 < hidden < len(hashes) // 3, hidden)

@@ -4,7 +4,6 @@
 import hashlib
 import os
 import shutil
-import unittest
 from unittest import mock
 
 from swift.obj.diskfile import read_hashes, write_hashes
@@ -16,7 +15,6 @@ from swift_losf.index.call_arguments import InvalidArgument
 from swift_losf.index.index import Index
 from swift_losf.upkeep import lost_index, partitions
 from swift_losf.upkeep.partitions import tidy
-from swift_losf.upkeep.recovery import recover
 from tests.unit.losf.index_world import (
     NAME,
     OTHER,
@@ -176,7 +174,7 @@ class DirectoriesTest(RecoveryTest):
         for hash_ in HASHES[:FEW]:
             self.write(NAME, hash_, partition=partition_of(hash_, KEYED))
         self.release(1)
-        recover(self.layout, part_power=KEYED).close()
+        self.recover(part_power=KEYED).close()
         self.compute()
 
     def compute(self):
@@ -202,8 +200,7 @@ class DirectoriesTest(RecoveryTest):
 class TestDirectories(DirectoriesTest):
 
     def test_they_stay_while_the_part_power_does(self):
-        index = recover(self.layout, part_power=KEYED)
-        self.addCleanup(index.close)
+        index = self.recover(part_power=KEYED)
         for name in os.listdir(self.layout.objects):
             self.assertTrue(read_hashes(self.path(name))['valid'])
         index.part_power.set(KEYED)
@@ -211,22 +208,20 @@ class TestDirectories(DirectoriesTest):
 
     def test_they_follow_a_server_that_is_started_with_another(self):
         for power in (KEYED + 1, KEYED + 2, KEYED):
-            index = recover(self.layout, part_power=power)
+            index = self.recover(part_power=power)
             self.assert_tidy(index, power)
             index.close()
             self.compute()
 
     def test_they_follow_a_server_that_runs(self):
-        index = recover(self.layout)
-        self.addCleanup(index.close)
+        index = self.recover()
         index.part_power.set(KEYED + 1)
         self.assertEqual(0, index.statistics().part_power)
         tidy(self.layout, index)
         self.assert_tidy(index, KEYED + 1)
 
     def test_one_that_is_told_of_meanwhile_is_not_forgotten(self):
-        index = recover(self.layout)
-        self.addCleanup(index.close)
+        index = self.recover()
         index.part_power.set(KEYED + 1)
         done = index.part_power.note_tidied
         with mock.patch.object(index.part_power, 'note_tidied', lambda power: (
@@ -238,8 +233,7 @@ class TestDirectories(DirectoriesTest):
         self.assert_tidy(index, KEYED + 2)
 
     def test_one_that_is_told_to_stop_leaves_the_rest(self):
-        index = recover(self.layout)
-        self.addCleanup(index.close)
+        index = self.recover()
         index.part_power.set(KEYED + 1)
         tidy(self.layout, index, lambda: True)
         self.assertEqual(0, index.statistics().part_power)
@@ -273,16 +267,14 @@ class TestDirectories(DirectoriesTest):
                     tidy(self.layout, index)
             except Killed:
                 was_killed = True
-            self.crash(index)
-            index = recover(self.layout)
+            index = self.after_crash(index)
             self.assert_tidy(index, power)
             index.close()
         self.assertGreater(step, 5 * FEW)
 
     def test_hashes_that_are_being_computed_are_not_kept(self):
         """Swift keeps them only where hashes.pkl is what it has read."""
-        index = recover(self.layout)
-        self.addCleanup(index.close)
+        index = self.recover()
         partition = index.reader.list_partitions()[0]
         for valid in (True, False):
             write_hashes(self.path(partition), {'valid': valid})
@@ -295,13 +287,11 @@ class TestDirectories(DirectoriesTest):
 
     def test_what_is_not_of_a_partition_keeps_its_directory(self):
         os.makedirs(self.path('4095/abc'))
-        index = recover(self.layout, part_power=KEYED + 1)
-        self.addCleanup(index.close)
+        self.recover(part_power=KEYED + 1)
         self.assertEqual(['abc'], os.listdir(self.path('4095')))
 
     def test_a_full_disk_leaves_them_for_later(self):
-        index = recover(self.layout)
-        self.addCleanup(index.close)
+        index = self.recover()
         index.part_power.set(KEYED + 1)
         with mock.patch.object(partitions, 'replace_file',
                                side_effect=OSError(28, 'No space')), \
@@ -318,8 +308,7 @@ class TestLost(DirectoriesTest):
 
     def test_one_that_is_lost_meanwhile_is_made_by_the_new_one(self):
         shutil.rmtree(self.layout.index)
-        index = recover(self.layout, part_power=KEYED + 1)
-        self.addCleanup(index.close)
+        index = self.recover(part_power=KEYED + 1)
         self.assertEqual(KEYED + 1, index.part_power.view.keyed)
         self.assert_tidy(index, KEYED + 1)
         self.assert_counted(index)
@@ -329,8 +318,7 @@ class TestLost(DirectoriesTest):
         index.part_power.set(KEYED + 1)
         index.close()
         lost_index.set_damaged_aside(self.layout, 'as the test wants it')
-        index = recover(self.layout, part_power=KEYED + 2)
-        self.addCleanup(index.close)
+        index = self.recover(part_power=KEYED + 2)
         self.assertEqual((KEYED, KEYED + 2), (
             index.part_power.view.keyed, index.part_power.view.power))
         self.assert_tidy(index, KEYED + 2)
@@ -341,22 +329,12 @@ class TestLost(DirectoriesTest):
         index.part_power.set(KEYED + 1)
         self.write(OTHER, HASHES[0], number=9)
         self.release(9)
-        self.crash(index)
-        index = recover(self.layout)
-        self.addCleanup(index.close)
-        self.assertEqual([NAME, OTHER], [
-            name for name, _ in index.reader.list_hash(0, HASHES[0])])
+        index = self.after_crash(index)
+        self.assertEqual([NAME, OTHER], self.names(index, HASHES[0]))
         self.assert_tidy(index, KEYED + 1)
 
     def test_compaction_moves_what_is_there(self):
-        index = recover(self.layout, part_power=KEYED + 2)
-        self.addCleanup(index.close)
-        compactor = self.compactor(index)
-        compactor.compact_all()
-        compactor.stop()
+        index = self.recover(part_power=KEYED + 2)
+        self.compact_all(index)
         self.assertEqual(FEW, index.statistics().moved)
         self.assert_counted(index)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -3,7 +3,6 @@
 
 import os
 import random
-import unittest
 from types import SimpleNamespace
 from unittest import mock
 
@@ -11,7 +10,6 @@ from swift_losf.format import keys
 from swift_losf.format.header import VolumeType
 from swift_losf.format.published import BUCKET
 from swift_losf.index import publisher as publisher_module
-from swift_losf.index.index import Index
 from swift_losf.index.mover import Copy
 from swift_losf.index.published_places import RETRY, PublishedPlaces
 from swift_losf.index.publisher import Publisher, identity
@@ -31,8 +29,7 @@ class PublisherTest(IndexTest):
 
     def setUp(self):
         super().setUp()
-        self.index = Index(self.layout.index)
-        self.addCleanup(self.index.close)
+        self.index = self.open_index()
         self.clock = 0.0
         self.offset = 4096
         self.socket = os.path.join(self.device, 'socket')
@@ -230,8 +227,7 @@ class TestSupersede(PublisherTest):
     def test_what_is_superseded_is_given_back(self):
         old = self.register()
         self.register(TOMBSTONE, supersedes=[NAME, OTHER])
-        self.assertEqual([TOMBSTONE], [name for name, _ in
-                         self.index.reader.list_hash(PARTITION, HASH)])
+        self.assertEqual([TOMBSTONE], self.names(self.index))
         self.assertTrue(self.index.reclaim.has(old))
 
     def test_a_tombstone_goes_after_what_it_has_deleted(self):
@@ -250,7 +246,3 @@ class TestSupersede(PublisherTest):
     def test_no_file_supersedes_itself(self):
         with self.assertRaisesRegex(ValueError, 'supersedes'):
             self.register(supersedes=[NAME])
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An index that was lost is made anew by several processes, and serves."""
 
-import hashlib
 import os
 import random
 import shutil
@@ -10,7 +9,6 @@ from unittest import mock
 from swift_losf.format import keys
 from swift_losf.index.known import NotKnownYet
 from swift_losf.upkeep import rebuild
-from swift_losf.upkeep.recovery import recover
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.index_world import (
     HASH,
@@ -20,13 +18,10 @@ from tests.unit.losf.index_world import (
     TOMBSTONE,
     RecoveryTest,
 )
+from tests.unit.losf.volumes import hash_of
 
 FRAGMENT = '1700000000.00004#2.data'
 NAMES = (NAME, OTHER, TOMBSTONE, FRAGMENT, '1700000000.00005.meta')
-
-
-def hash_of(number):
-    return hashlib.md5(b'%d' % number).digest()
 
 
 def content(index):
@@ -56,7 +51,7 @@ class TestRebuild(RecoveryTest):
     def one_by_one(self):
         """:returns: what recovery makes of the records, one by one"""
         self.open_index().close()
-        index = recover(self.layout)
+        index = self.recover()
         found = content(index)
         states = index.list_volumes()
         self.lose_index(index)
@@ -96,7 +91,7 @@ class TestRebuild(RecoveryTest):
         with mock.patch.object(rebuild, 'LARGE', 0), \
                 mock.patch.object(rebuild.sys, 'executable', '/bin/false'), \
                 self.assertRaises(OSError):
-            recover(self.layout)
+            self.recover()
         self.assertEqual(expected, content(self.recover()))
 
     def test_one_that_was_interrupted_is_begun_again(self):
@@ -112,7 +107,7 @@ class TestRebuild(RecoveryTest):
                         if not left[0]:
                             raise KeyboardInterrupt()
                 with self.assertRaises(KeyboardInterrupt):
-                    recover(self.layout, progress)
+                    self.recover(progress)
         self.assertEqual(expected, content(self.recover()))
 
 
@@ -144,8 +139,7 @@ class TestServing(RecoveryTest):
                 if known(index, hashes[0]):
                     index.remove(PARTITION, hashes[0])
         with mock.patch.object(rebuild, 'BATCH', 5):
-            index = recover(self.layout, look, served.append)
-        self.addCleanup(index.close)
+            index = self.recover(look, served.append)
         self.assertEqual([False] * 20, seen[0])
         self.assertEqual([False] + [True] * 9 + [False] * 10, seen[2])
         self.assertEqual([], index.reader.list_hash(PARTITION, hashes[0]))
@@ -161,15 +155,12 @@ class TestPartPower(RecoveryTest):
         self.release(1)
         for power in (8, 16, 9):
             shutil.rmtree(self.layout.index, ignore_errors=True)
-            index = recover(self.layout, part_power=power)
-            self.addCleanup(index.close)
+            index = self.recover(part_power=power)
             partition = int.from_bytes(HASH[:4], 'big') >> 32 - power
             self.assertEqual([partition], index.reader.list_partitions())
             self.assertIn((NAME, location),
                           index.reader.list_hash(partition, HASH))
-            compactor = self.compactor(index)
-            compactor.compact_all()
-            compactor.stop()
+            self.compact_all(index)
             self.assertEqual(2, index.statistics().moved)
             location = index.reader.files(partition, HASH)[NAME]
             index.close()
@@ -177,7 +168,6 @@ class TestPartPower(RecoveryTest):
     def test_what_is_behind_the_checkpoint_has_them_too(self):
         self.open_index().close()
         self.write(NAME, HASH, partition=77)
-        index = recover(self.layout, part_power=16)
-        self.addCleanup(index.close)
+        index = self.recover(part_power=16)
         self.assertEqual([int.from_bytes(HASH[:2], 'big')],
                          index.reader.list_partitions())

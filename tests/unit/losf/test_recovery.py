@@ -7,8 +7,6 @@ from unittest import mock
 from swift_losf.format.values import Location
 from swift_losf.index.adopter import Adopter
 from swift_losf.upkeep import recovery as recovery_module
-from swift_losf.upkeep.recovery import recover
-from swift_losf.upkeep.sweeper import Sweeper
 from swift_losf.volumes.volume import mark_durable, mark_quarantined
 from tests.unit.losf.index_world import (
     HASH,
@@ -20,6 +18,7 @@ from tests.unit.losf.index_world import (
 )
 
 FRAGMENT = '1700000000.00001#2.data'
+DURABLE = '1700000000.00001#2#d.data'
 
 
 class TestRecovery(RecoveryTest):
@@ -61,8 +60,7 @@ class TestRecovery(RecoveryTest):
         index = self.open_index()
         self.put(index)
         location = self.write(OTHER)
-        self.crash(index)
-        index = self.recover()
+        index = self.after_crash(index)
         self.assertEqual([NAME, OTHER], self.names(index))
         self.assertEqual(1, index.statistics().recovered)
         self.assertIn(location, dict(index.reader.list_hash(PARTITION, HASH)
@@ -73,8 +71,7 @@ class TestRecovery(RecoveryTest):
         # Swift does not sync hashes.invalid, and a power cut may have lost it.
         index = self.open_index()
         self.put(index)
-        self.crash(index)
-        index = self.recover()
+        index = self.after_crash(index)
         self.assertEqual(0, index.statistics().recovered)
         self.assertEqual(['e0f'], self.invalidations())
 
@@ -90,7 +87,7 @@ class TestRecovery(RecoveryTest):
                                   lambda *_: steps.append('invalidate')), \
                 mock.patch.object(Adopter, 'adopt',
                                   lambda *_: steps.append('adopt')):
-            recover(self.layout).close()
+            self.recover()
         self.assertEqual(['sync', 'invalidate', 'adopt'], steps)
 
     def test_what_was_removed_does_not_come_back(self):
@@ -98,17 +95,15 @@ class TestRecovery(RecoveryTest):
         self.put(index)
         self.put(index, OTHER)
         index.remove(PARTITION, HASH, [NAME])
-        self.crash(index)
-        self.assertEqual([OTHER], self.names(self.recover()))
+        self.assertEqual([OTHER], self.names(self.after_crash(index)))
 
     def test_what_was_punched_does_not_come_back_to_a_new_index(self):
         index = self.open_index()
         self.put(index)
         self.put(index, OTHER)
         index.remove(PARTITION, HASH, [NAME])
-        Sweeper(self.layout, index, 1, None).sweep()
-        self.lose_index(index)
-        self.assertEqual([OTHER], self.names(self.recover()))
+        self.sweep_once(index)
+        self.assertEqual([OTHER], self.names(self.after_loss(index)))
 
     def test_a_quarantine_that_was_begun_is_ended(self):
         index = self.open_index()
@@ -125,28 +120,24 @@ class TestRecovery(RecoveryTest):
         index = self.open_index()
         location = self.put(index, FRAGMENT)
         mark_durable(self.layout, location)
-        durable = FRAGMENT.replace('.data', '#d.data')
-        index.rename(PARTITION, HASH, FRAGMENT, durable)
-        self.crash(index)
-        index = self.recover()
-        self.assertEqual([durable], self.names(index))
-        self.lose_index(index)
-        index = self.recover()
-        self.assertEqual([(durable, location)],
+        index.rename(PARTITION, HASH, FRAGMENT, DURABLE)
+        index = self.after_crash(index)
+        self.assertEqual([DURABLE], self.names(index))
+        index = self.after_loss(index)
+        self.assertEqual([(DURABLE, location)],
                          index.reader.list_hash(PARTITION, HASH))
 
     def test_of_two_copies_of_a_fragment_the_durable_one_stays(self):
-        durable = FRAGMENT.replace('.data', '#d.data')
         index = self.open_index()
         location = self.put(index, FRAGMENT)
         self.clock -= 1  # as the compactor copies it
         self.write(FRAGMENT, number=3)
         mark_durable(self.layout, location)
-        index.rename(PARTITION, HASH, FRAGMENT, durable)
+        index.rename(PARTITION, HASH, FRAGMENT, DURABLE)
         for end in (self.crash, self.lose_index):
             end(index)
             index = self.recover()
-            self.assertEqual([(durable, location)],
+            self.assertEqual([(DURABLE, location)],
                              index.reader.list_hash(PARTITION, HASH))
             self.assert_counted(index)
 
@@ -194,8 +185,7 @@ class TestRecovery(RecoveryTest):
             for name in names:
                 self.write(name)
             states = []
-            index = recover(self.layout, states.append)
-            self.addCleanup(index.close)
+            index = self.recover(states.append)
         self.assertEqual(names, self.names(index))
         self.assertIn('6 files recovered', states)
 
@@ -232,7 +222,7 @@ class TestQuarantineOfALostIndex(RecoveryTest):
                                        index.reader.list_quarantine()[0]])
             self.assertTrue(index.reclaim.has(locations[NAME]))
             self.assertFalse(index.reclaim.has(locations[OTHER]))
-            Sweeper(self.layout, index, 1, None).sweep()
+            self.sweep_once(index)
             self.lose_index(index)
             for number in (first, second):
                 self.release(number)
@@ -256,5 +246,4 @@ class TestQuarantineOfALostIndex(RecoveryTest):
                                         (newer, 1, True))
         self.assertEqual([FRAGMENT], self.names(index))
         mark_durable(self.layout, locations[newer])
-        self.lose_index(index)
-        self.assertEqual([], self.names(self.recover()))
+        self.assertEqual([], self.names(self.after_loss(index)))

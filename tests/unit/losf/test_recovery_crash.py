@@ -87,9 +87,8 @@ class PowerCutTest(IndexTest):
     def setUp(self):
         super().setUp()
         self.disk = Disk()
-        patch = mock.patch.object(leveldb_log, 'fsync', self.disk.fsync)
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.enterContext(mock.patch.object(
+            leveldb_log, 'fsync', self.disk.fsync))
         self.restart()
 
     def restart(self):
@@ -175,22 +174,17 @@ class PowerCutTest(IndexTest):
         self.index.sync()
 
     def do_sweep(self, number):
-        Sweeper(self.layout, self.index, 1, None).sweep()
+        self.sweep_once(self.index)
 
     def do_compact(self, number):
         self.take_new_volumes()
-        self.compact()
-
-    def compact(self):
-        compactor = self.compactor(self.index)
-        compactor.compact_all()
-        compactor.stop()
+        self.compact_all(self.index)
 
     def do_break_off(self, number):
         """The server dies when copies are durable, and no entry is moved."""
         self.take_new_volumes()
         with mock.patch.object(self.index.mover, 'move'):
-            self.compact()
+            self.compact_all(self.index)
         for number in list(self.volumes):
             self.release(number)
         self.index.close()
@@ -243,7 +237,7 @@ class PowerCutTest(IndexTest):
         while index.reclaim.pending.is_set():
             index.reclaim.pending.clear()
             self.assertEqual(0, sweeper.sweep())
-        self.compactor(index, layout=layout).compact_all()
+        self.compact_all(index, layout=layout)
         return {volume_number(name) for name in os.listdir(layout.volumes)}
 
     def used(self, index):

@@ -4,6 +4,8 @@
 import os
 import random
 import shutil
+from contextlib import closing, suppress
+from pathlib import Path
 from unittest import mock
 
 import plyvel
@@ -16,13 +18,9 @@ from swift_losf.upkeep.recovery import recover
 from swift_losf.upkeep.salvage import NothingLeft, Salvage, read_around
 from swift_losf.volumes.volume import mark_quarantined
 from swift_losf.volumes.writable import WritableVolume
-from tests.unit.losf.index_world import (
-    NAME,
-    OTHER,
-    PARTITION,
-    RecoveryTest,
-)
-from tests.unit.losf.test_rebuild import content, hash_of
+from tests.unit.losf.index_world import NAME, OTHER, PARTITION, RecoveryTest
+from tests.unit.losf.test_rebuild import content
+from tests.unit.losf.volumes import hash_of
 
 HASHES = 1500
 
@@ -31,9 +29,7 @@ class SalvageTest(RecoveryTest):
 
     def setUp(self):
         super().setUp()
-        patch = mock.patch.object(WritableVolume, 'sync')
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.enterContext(mock.patch.object(WritableVolume, 'sync'))
 
     def fill(self, seed=1):
         """Leave an index of two tables, the newer with deletions."""
@@ -66,46 +62,34 @@ class SalvageTest(RecoveryTest):
             index.remove(PARTITION, hash_)
 
     def state(self):
-        index = Index(self.layout.index)
-        try:
+        with closing(Index(self.layout.index)) as index:
             return content(index), [
                 (number, state.files, state.bytes, state.dead_bytes,
                  state.held, state.held_bytes)
                 for number, state in index.list_volumes()]
-        finally:
-            index.close()
 
-    def tables(self, directory=None):
-        directory = directory or self.layout.index
-        return sorted(os.path.join(directory, name)
-                      for name in os.listdir(directory)
-                      if name.endswith('.ldb'))
+    def tables(self):
+        return sorted(Path(self.layout.index).glob('*.ldb'))
 
     def damage(self, path, letter=b'o'):
         """Change some bytes of a table.
 
         :param letter: of the entries that cannot be read any more
         """
-        with open(path, 'rb') as table:
-            sound = table.read()
+        sound = path.read_bytes()
         while set(self.unreadable()) != {letter}:
             at = self.chance.randrange(len(sound) - 16)
-            with open(path, 'wb') as table:
-                table.write(sound[:at] + 16 * b'\xa5' + sound[at + 16:])
+            path.write_bytes(sound[:at] + 16 * b'\xa5' + sound[at + 16:])
 
     def unreadable(self):
         """:returns: letters of the keys before and behind what is damaged"""
-        database = plyvel.DB(self.layout.index)
         found, before = [], b'd'
-        try:
+        with closing(plyvel.DB(self.layout.index)) as database, \
+                suppress(NothingLeft):
             for key, value in read_around(database):
                 if value is None:
                     found += [before, key[:1]]
                 before = key[:1]
-        except NothingLeft:
-            pass
-        finally:
-            database.close()
         return found
 
     def recover_damaged(self, **arguments):
@@ -139,16 +123,12 @@ class TestSalvage(SalvageTest):
         self.fill()
         damaged = []
         for path in self.tables():
-            with open(path, 'rb') as table:
-                sound = table.read()
+            sound = path.read_bytes()
             self.damage(path)
-            with open(path, 'rb') as table:
-                damaged.append(table.read())
-            with open(path, 'wb') as table:
-                table.write(sound)
+            damaged.append(path.read_bytes())
+            path.write_bytes(sound)
         for path, data in zip(self.tables(), damaged):
-            with open(path, 'wb') as table:
-                table.write(data)
+            path.write_bytes(data)
         self.assertEqual(self.expected, self.recover_damaged())
 
     def test_a_damage_that_is_not_found_again_costs_nothing(self):

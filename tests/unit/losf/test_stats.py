@@ -6,8 +6,7 @@ import io
 import json
 
 from swift_losf.fsck import stats
-from tests.unit.losf.index_world import HASH, NAME, PARTITION, IndexTest
-from tests.unit.losf.test_index_server import Caller, pb
+from tests.unit.losf.index_world import NAME, PARTITION, IndexTest
 
 
 class TestStats(IndexTest):
@@ -23,17 +22,7 @@ class TestStats(IndexTest):
 
     def serve(self):
         # What is removed stays, and the volume is locked by this test.
-        self.start_process('--sweep-interval', '1000')
-        caller = Caller(self.layout.socket)
-        self.addCleanup(caller.close)
-        self.wait_for(lambda: self.answers(caller))
-
-    def answers(self, caller):
-        try:
-            caller('ListHash', pb.HashRequest(partition=PARTITION, hash=HASH))
-        except Exception:
-            return False
-        return True
+        super().serve('--sweep-interval', '1000')
 
     def run_stats(self, *args):
         with contextlib.redirect_stdout(io.StringIO()) as out, \

@@ -12,8 +12,9 @@ from unittest import mock
 
 from swift.common import storage_policy
 
+from swift_lightsync.common.health import Severity
 from swift_losf.daemon import status
-from swift_losf.daemon.status import Limits, Seen, Severity, State, judge
+from swift_losf.daemon.status import Limits, Seen, State, judge
 from swift_losf.format.layout import Layout
 from swift_losf.format.values import Statistics
 from tests.unit.losf.kv_world import serve_index
@@ -23,7 +24,7 @@ from tests.waiting import stop
 
 WELL = Seen('sda', 2, State.SERVING, '',
             Statistics(100, 200, 300, 0, 4, 5, 6, 7, 8, 9, 10, 11), 50.0)
-OK, WARNING, CRITICAL = Severity
+OK, WARNING, CRITICAL, _ = Severity
 
 
 def with_quarantined(count):
@@ -90,20 +91,14 @@ class TestJudge(unittest.TestCase):
 class TestStatus(InProcessTestCase):
     """The whole of it, on a node of real index servers."""
 
+    #: options that the disk these tests run on cannot fail by
+    FREE = '--warning-free', '0', '--critical-free', '0'
+
     def setUp(self):
         super().setUp()
         self.conf['losf_index_timeout'] = '3'
-        patcher = mock.patch.object(storage_policy, '_POLICIES',
-                                    self.policies)
-        patcher.start()
-        self.addCleanup(patcher.stop)
-
-    def conf_file(self):
-        path = os.path.join(self.root, 'object-server.conf')
-        with open(path, 'w', encoding='utf8') as conf:
-            conf.write('[DEFAULT]\n%s\n[object-losf]\n' % '\n'.join(
-                '%s = %s' % each for each in self.conf.items()))
-        return path
+        self.enterContext(mock.patch.object(
+            storage_policy, '_POLICIES', self.policies))
 
     def run_status(self, *args):
         """:returns: (the exit status, what was printed)"""
@@ -117,23 +112,9 @@ class TestStatus(InProcessTestCase):
         return found, {row['device']: row for row
                        in json.loads(text)['index_servers']}
 
-    def serve(self, *devices):
-        """:returns: the manager of index servers that answer"""
-        for device in devices:
-            self.make('d', device)
-        made = self.manager(*[node(0, 6200, device) for device in devices])
-        for device in devices:
-            self.tend_until(made, lambda: self.answers(device),
-                            '%s answers' % device)
-        return made
-
-    def free(self):
-        """Options that the disk these tests run on cannot fail by."""
-        return '--warning-free', '0', '--critical-free', '0'
-
     def test_all_is_well(self):
         self.serve('sda', 'sdb')
-        found, rows = self.rows(*self.free())
+        found, rows = self.rows(*self.FREE)
         self.assertEqual((0, ['sda', 'sdb']), (found, sorted(rows)))
         self.assertEqual(
             (1, 'serving', 'OK', 0, 0, False), tuple(rows['sda'][each] for
@@ -143,7 +124,7 @@ class TestStatus(InProcessTestCase):
         stat = os.statvfs(self.devices)
         self.assertAlmostEqual(100 * stat.f_bavail / stat.f_blocks,
                                rows['sda']['free_percent'], delta=5)
-        found, text = self.run_status(*self.free())
+        found, text = self.run_status(*self.FREE)
         self.assertEqual('LOSF OK: index servers: 2', text.splitlines()[0])
         self.assertEqual(2, self.run_status('--critical-free', '100',
                                             '--warning-free', '100')[0])
@@ -154,8 +135,8 @@ class TestStatus(InProcessTestCase):
         sda, _ = self.recon()['index_servers']
         stop(sda['pid'])
         try:
-            found, rows = self.rows(*self.free())
-            _, text = self.run_status(*self.free())
+            found, rows = self.rows(*self.FREE)
+            _, text = self.run_status(*self.FREE)
         finally:
             os.kill(sda['pid'], signal.SIGCONT)
         self.assertEqual(sda['pid'], rows['sda']['pid'])
@@ -165,7 +146,7 @@ class TestStatus(InProcessTestCase):
         self.assertIn('has not answered within 3 s',
                       rows['sda']['problems'][0])
         made.stop()
-        found, rows = self.rows(*self.free())
+        found, rows = self.rows(*self.FREE)
         self.assertEqual((2, [('down', None)] * 2), (found, [
             (rows[each]['state'], rows[each]['pid'])
             for each in ('sda', 'sdb')]))
@@ -188,7 +169,7 @@ class TestStatus(InProcessTestCase):
         self.serve('sda')
         ballast, = Layout(os.path.join(self.devices, 'sda'), 1).ballasts
         with mock.patch.object(status, 'is_given_up', {ballast}.__contains__):
-            found, rows = self.rows(*self.free())
+            found, rows = self.rows(*self.FREE)
         self.assertEqual((2, True), (found, rows['sda']['full']))
 
     def test_a_node_without_such_devices_is_a_warning(self):

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A device that is unmounted, or changed, below its index server."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import unittest
 
-from swift_losf.errors import IndexUnavailable
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
 from swift_losf.index.index_lock import locked
@@ -38,33 +36,22 @@ class TestUnmounted(IndexTest):
         subprocess.run(['umount', '--lazy', self.device], check=True)
 
     def start(self):
-        """:returns: the process of an index server that serves"""
-        process = self.start_process()
-        self.client = IndexClient(self.layout.socket, retry_interval=0)
-
-        def serves():
-            with contextlib.suppress(IndexUnavailable):
-                return self.client.statistics()
-
-        self.wait_for(serves)
+        """:returns: the process of an index server that has a file"""
+        process = self.serve()
+        location = self.write()
+        IndexClient(self.layout.socket).register(
+            PARTITION, HASH, NAME, location, location.offset + 512)
         return process
 
-    def register(self):
-        location = self.write()
-        self.client.register(PARTITION, HASH, NAME, location,
-                             location.offset + 512)
-
     def assert_all_was_synced(self):
-        index = self.recover(self.disk)
+        index = self.recover(layout=self.disk)
         state = index.db.volumes[1]
         self.assertEqual(state.watermark, state.checkpoint)
-        self.assertEqual([NAME], [name for name, _ in index.reader.list_hash(
-            PARTITION, HASH)])
+        self.assertEqual([NAME], self.names(index))
         self.assertEqual(0, index.statistics().recovered)
 
     def test_a_server_that_is_told_to_end_syncs_and_ends_well(self):
         server = self.start()
-        self.register()
         self.unmount()
         server.send_signal(signal.SIGTERM)
         self.assertEqual((0, False), (
@@ -73,7 +60,6 @@ class TestUnmounted(IndexTest):
 
     def test_a_server_ends_by_itself_and_leaves_the_next_disk_alone(self):
         server = self.start()
-        self.register()
         self.unmount()
         self.mount()
         self.assertEqual(0, server.wait(120))

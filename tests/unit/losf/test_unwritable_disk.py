@@ -31,12 +31,9 @@ from tests.unit.losf.index_world import (
     RecoveryTest,
 )
 from tests.unit.losf.test_full_disk import Filler
+from tests.unit.losf.volumes import hash_of
 
 FILES = 200
-
-
-def hash_of(number):
-    return number.to_bytes(16, 'big')
 
 
 def fill(directory):
@@ -79,16 +76,15 @@ class UnwritableTest(RecoveryTest):
         self.client = IndexClient(self.layout.socket, 60)
 
     def serve(self):
-        process = self.start_process('--sync-interval', '0.2')
-        self.wait_for(lambda: process.poll() is not None or self.answers())
-        self.assertIsNone(process.poll())
+        process = super().serve('--sync-interval', '0.2')
+        self.addCleanup(self.end, process)
         return process
 
-    def answers(self):
-        try:
-            return self.client.statistics()
-        except IndexUnavailable:
-            return False
+    def end(self, process):
+        """Fail unless one that runs still ends well."""
+        if process.poll() is None:
+            process.terminate()
+            self.assertEqual(0, process.wait())
 
     def assert_served(self):
         for hash_, location in self.expected.items():
@@ -101,26 +97,21 @@ class UnwritableTest(RecoveryTest):
         self.assertTrue(os.path.exists(os.path.join(
             memory_directory(self.layout.root), 'index', 'CURRENT')))
 
-    def end(self, process):
-        process.terminate()
-        self.assertEqual(0, process.wait())
-
 
 class TestFullDisk(UnwritableTest):
 
     def test_a_server_that_starts_serves_all_and_what_is_deleted(self):
         fill(self.device)
-        process = self.serve()
+        self.serve()
         self.assert_in_memory()
         self.assert_served()
         gone = next(iter(self.expected))
         self.client.remove(PARTITION, gone)
         self.assertEqual([], self.client.list_hash(PARTITION, gone))
-        self.end(process)
 
     def test_what_must_be_durable_is_refused(self):
         fill(self.device)
-        process = self.serve()
+        self.serve()
         for refused in (
                 lambda: self.client.quarantine(PARTITION, HASH),
                 lambda: self.client.rename(PARTITION, hash_of(1), NAME,
@@ -129,7 +120,6 @@ class TestFullDisk(UnwritableTest):
                                         'cannot be written') as raised:
                 refused()
             self.assertEqual(507, raised.exception.status_int)
-        self.end(process)
 
     def test_it_is_served_from_the_disk_when_there_is_space_again(self):
         filler = Filler(self.device)
@@ -138,11 +128,10 @@ class TestFullDisk(UnwritableTest):
         self.assert_in_memory()
         filler.remove()
         self.assertEqual(0, process.wait(120))
-        process = self.serve()
+        self.serve()
         self.assert_served()
         self.assertFalse(os.path.exists(os.path.join(
             memory_directory(self.layout.root), 'index')))
-        self.end(process)
 
     def test_a_delete_that_was_acknowledged_outlives_the_server(self):
         tombstone = self.write(TOMBSTONE)
@@ -156,10 +145,9 @@ class TestFullDisk(UnwritableTest):
         process.kill()
         process.wait()
         filler.remove()
-        process = self.serve()
+        self.serve()
         self.assertIn(TOMBSTONE, [
             name for name, _ in self.client.list_hash(PARTITION, HASH)])
-        self.end(process)
 
 
 class TestFullXfs(TestFullDisk):
@@ -175,35 +163,30 @@ class TestReadOnly(UnwritableTest):
         self.addCleanup(remount, self.device, 'rw')
 
     def test_all_is_served_by_a_socket_in_memory(self):
-        process = self.serve()
+        self.serve()
         self.assertFalse(os.path.exists(self.layout.socket))
         self.assert_in_memory()
         self.assert_served()
-        self.end(process)
 
     def test_without_an_index_it_is_made_in_memory(self):
         remount(self.device, 'rw')
         shutil.rmtree(self.layout.index)
         remount(self.device, 'ro')
-        process = self.serve()
+        self.serve()
         self.assert_served()
-        self.end(process)
 
     def test_two_servers_are_not_started(self):
-        process = self.serve()
+        self.serve()
         other = self.start_process()
         self.assertEqual(1, other.wait())
         self.assertIn('another index server holds', other.stderr.read())
-        self.end(process)
 
     def test_a_damaged_index_is_left_and_made_anew_in_memory(self):
         remount(self.device, 'rw')
-        with open(os.path.join(self.layout.index, 'CURRENT'), 'w') as file:
-            file.write('nonsense')
+        self.break_index()
         remount(self.device, 'ro')
-        process = self.serve()
+        self.serve()
         self.assert_served()
-        self.end(process)
         self.assertEqual(['index'], [
             name for name in os.listdir(self.layout.root)
             if name.startswith('index') and '.' not in name])

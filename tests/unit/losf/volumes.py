@@ -6,7 +6,6 @@ import errno
 import hashlib
 import itertools
 import os
-import shutil
 import tempfile
 import threading
 import unittest
@@ -45,8 +44,8 @@ class VolumeTest(unittest.TestCase):
     """A device in a temporary directory."""
 
     def setUp(self):
-        self.device = tempfile.mkdtemp(prefix='losf')
-        self.addCleanup(shutil.rmtree, self.device)
+        self.device = self.enterContext(
+            tempfile.TemporaryDirectory(prefix='losf'))
         self.layout = Layout(self.device, 0)
         self.numbers = itertools.count(1)
         self.appender = self.new_appender()
@@ -167,9 +166,8 @@ class AppenderTest(VolumeTest):
         self.disk = self.disk_class()
         # Nothing is laid out: test_laying_out.py has that.
         for name, value in ('os', self.disk), ('ROOM', 2 ** 63):
-            patched = mock.patch('swift_losf.volumes.writable.' + name, value)
-            patched.start()
-            self.addCleanup(patched.stop)
+            self.enterContext(mock.patch(
+                'swift_losf.volumes.writable.' + name, value))
 
     def syncs(self):
         return sum(1 for each in self.disk.log if each[0] == 'sync')

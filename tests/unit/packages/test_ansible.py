@@ -13,6 +13,8 @@ from tools import REPO
 PLAYBOOK = os.path.join(REPO, 'tools', 'packages', 'ansible', 'lightsync.yml')
 #: of the object-server, the replicator and the reconstructor
 CONF = '''\
+%s[pipeline:main]
+pipeline = healthcheck%s recon object-server
 [app:object-server]
 use = egg:swift%s#object
 [object-replicator]
@@ -21,7 +23,9 @@ use = egg:swift%s#object
 %sconcurrency = 2
 [object-auditor]
 '''
-STOCK = CONF % ('', '', '')
+FILTER = '[filter:lightsync-recon]\nuse = egg:swift-lightsync#recon\n\n'
+OURS = FILTER, ' lightsync-recon', '-lightsync'
+STOCK = CONF % ('', '', '', '', '')
 REPLICATOR = 'replicator_class = egg:swift-lightsync#lightsync\n'
 RECONSTRUCTOR = 'reconstructor_class = egg:swift-lightsync#lightsync-ec\n'
 REPLICATED = '[storage-policy:0]\nname = gold\n'
@@ -33,20 +37,21 @@ class TestPlaybook(unittest.TestCase):
 
     def test_it_adds_lightsync_and_takes_it_away(self):
         for policies, ours in (
-                (REPLICATED, CONF % ('-lightsync', REPLICATOR, '')),
-                (CODED, CONF % ('-lightsync', REPLICATOR, RECONSTRUCTOR))):
+                (REPLICATED, CONF % (*OURS, REPLICATOR, '')),
+                (CODED, CONF % (*OURS, REPLICATOR, RECONSTRUCTOR))):
             self.play(policies, STOCK, ('present', ours), ('present', ours),
                       ('absent', STOCK), ('absent', STOCK))
 
     def test_a_line_that_is_somewhere_in_its_section_is_left_there(self):
-        own = CONF % ('-lightsync', REPLICATOR, '') + \
+        own = CONF % (*OURS, REPLICATOR, '') + \
             'concurrency = 1\n'
         own = own.replace('[object-auditor]', RECONSTRUCTOR +
                           '[object-auditor]')
         self.play(CODED, own, ('present', own))
 
     def test_a_section_that_is_missing_is_not_made(self):
-        own = '[app:object-server]\nuse = egg:swift-lightsync#object\n'
+        own = FILTER + \
+            '[app:object-server]\nuse = egg:swift-lightsync#object\n'
         self.play(CODED, own, ('present', own))
 
     def play(self, policies, before, *steps):

@@ -11,13 +11,7 @@ import sys
 import pytest
 
 from swift_lightsync import patcher
-from tests.unit.patching.trees import (
-    PATCHES,
-    PATHS,
-    REPLICATOR,
-    contents,
-    run,
-)
+from tests.unit.patching.trees import PATCHES, PATHS, REPLICATOR, contents, run
 
 KILLED = """
 import os, signal, sys

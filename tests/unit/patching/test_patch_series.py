@@ -11,13 +11,7 @@ import pytest
 
 from swift_lightsync import patch_series
 from swift_lightsync.patch_series import FilePatch, Hunk, PatchingError
-from tests.unit.patching.trees import (
-    DIFF,
-    NAMES,
-    REPLICATOR,
-    SERIES,
-    run,
-)
+from tests.unit.patching.trees import DIFF, NAMES, REPLICATOR, SERIES, run
 
 ALLOWED = 'allowed is a/swift/PATH'
 

@@ -2,7 +2,7 @@
 """The devices of the model, and what is on their disks."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Set
+from typing import Any
 
 from swift_lightsync.proar.core.filling import Filling
 from swift_lightsync.proar.core.standing import Standing
@@ -18,7 +18,7 @@ DEVICES = (0, 1, 2, 3)
 class Entry:
     """A logged write, and who has it."""
     stamp: int
-    has: Set[int]
+    has: set[int]
     #: when all had it
     converged: int = 0
 
@@ -31,8 +31,8 @@ class Device:
     is_up: bool = True
     lives: int = 0
     value: int = 0
-    log: List[Entry] = field(default_factory=list)
-    promises: Dict[int, int] = field(default_factory=dict)
+    log: list[Entry] = field(default_factory=list)
+    promises: dict[int, int] = field(default_factory=dict)
     promised_by: int = 1
     others_end: int = 0
     missed: int = 0

@@ -10,7 +10,6 @@ read shows no older write than any that was acknowledged, or was read, before
 it began.
 """
 
-from typing import Set
 
 from swift_lightsync.proar.core.filling import NS
 from tests.unit.proar.model_devices import DEVICES, Device, Entry
@@ -133,7 +132,7 @@ class World(Vouching):
             yield
             self.show(value, wanted, 'alone %d' % primary.number)
             return
-        asked: Set[int] = set()
+        asked: set[int] = set()
         found, todo = 0, set(self.rings[ring] if self.rolls_out else DEVICES)
         is_complete, is_known = primary is not None, False
         # The 404 of one that is vouched for holds, if nobody has lost any.

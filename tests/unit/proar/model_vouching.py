@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the devices of the model reach, ask, tell and fill each other."""
 
-from typing import Any, List, Set
+from typing import Any
 
 from swift_lightsync.proar.core.filling import NS
 from swift_lightsync.proar.core.standing import Told
@@ -24,9 +24,9 @@ class Vouching:
 
     chance: Any
     now: int
-    devices: List[Device]
-    cuts: Set[tuple]
-    without: Set[str]
+    devices: list[Device]
+    cuts: set[tuple]
+    without: set[str]
     rings: dict
 
     # Network

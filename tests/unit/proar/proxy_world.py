@@ -5,7 +5,7 @@ import glob
 import itertools
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from unittest import mock
 
 from swift.common.concurrency import listen, spawn, wsgi
@@ -34,6 +34,7 @@ class ObjectServer:
     def __init__(self, app, devices):
         self._app = app
         self.devices = devices
+        self.device = os.path.join(devices, 'sda')
         self._listener = listen(('127.0.0.1', 0))
         self.port = self._listener.getsockname()[1]
         #: (method, headers) of each request
@@ -67,7 +68,7 @@ class ObjectServer:
     def damage(self, name):
         """Cut the data file of an object off."""
         path, = glob.glob(os.path.join(
-            self.devices, 'sda', 'objects', '0', '*',
+            self.device, 'objects', '0', '*',
             hash_path('a', 'c', name), '*.data'))
         os.truncate(path, 0)
 
@@ -91,6 +92,16 @@ class ObjectServer:
     def start(self):
         self._listener = listen(('127.0.0.1', self.port))
         self._serve()
+
+
+class BreakingOff(Response):
+    """Answers as another Response does, but for the end of its body."""
+
+    def __init__(self, whole):
+        headers = dict(whole.headers)
+        super().__init__(status=whole.status, headers=headers, app_iter=iter(
+            [whole.body[:100000]]))
+        self.content_length = headers['Content-Length']
 
 
 class FakeMemcache:
@@ -129,6 +140,7 @@ class ProxyCase(SwiftTestCase):
             enumerate(servers)], rows=list(range(self.primaries)))
         self.policy.load_ring(self.root)
         self.cache = FakeMemcache()
+        self.containers = self.container_ring()
         self.app = self.proxy(**self.options)
         self.name = self.named(self.slot)
         rows = servers[:self.primaries]
@@ -156,12 +168,12 @@ class ProxyCase(SwiftTestCase):
 
     def proxy(self, **options):
         """Return a proxy with options of the policy."""
-        ring = self.container_ring()
         app = Application(dict(
             self.conf, conn_timeout='60', node_timeout='60',
             post_quorum_timeout='60', policy_config={'0': dict(
                 {'primary_role_writes': 'true'}, **options)}),
-            logger=self.logger, account_ring=ring, container_ring=ring)
+            logger=self.logger, account_ring=self.containers,
+            container_ring=self.containers)
         self.addCleanup(app.watchdog.kill)
         return app
 
@@ -213,6 +225,21 @@ class ProxyCase(SwiftTestCase):
                               for each in server.methods()))
             server.requests.clear()
         return counts
+
+    def break_off(self, server):
+        """From now on bodies of the object break off."""
+        server.spoil = lambda req: BreakingOff(server.direct(
+            'GET', self.name)) if req.method == 'GET' else None
+
+    @contextmanager
+    def away(self, *servers):
+        """In its context servers do not answer; then they do to everybody."""
+        for server in servers:
+            server.stop()
+        yield
+        for server in servers:
+            server.start()
+        self.app.error_limiter.stats.clear()
 
     def hold(self, server, body=b'one', at=1, method='PUT', **headers):
         """Have one server hold a version, as it came from elsewhere."""
@@ -267,6 +294,18 @@ class VouchedCase(ProxyCase):
                                         self.seconds, self.logger)
             with self.patience():
                 rounds[number].ask_all()
+
+    def pass_in_service(self, days):
+        """Have all devices be in service for some days."""
+        with mock.patch('swift_lightsync.proar.core.filling.GAP', 1e9):
+            self.at += int(days * 86400 * 1e9)
+            self.vouch()
+
+    def replicate(self):
+        """Have all object-replicators pass without a failure."""
+        with mock.patch('swift_lightsync.proar.vouching.answers.last_pass',
+                        side_effect=lambda _: time.time() + 1000):
+            self.vouch()
 
     def patience(self):
         """:returns: a context in which a busy server's answer is awaited"""

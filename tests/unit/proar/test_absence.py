@@ -3,7 +3,6 @@
 
 import os
 import shutil
-import time
 from unittest import mock
 
 from swift.common.concurrency import Semaphore
@@ -26,14 +25,11 @@ class AbsenceCase(VouchedCase):
         self.pass_days(8)
 
     def pass_days(self, days):
-        with mock.patch('swift_lightsync.proar.core.filling.GAP', 1e9):
-            self.at += days * 86400 * 10 ** 9
-            self.vouch()
+        self.pass_in_service(days)
         self.vouch()  # Now all know that the others have all.
 
     def renew_disk(self, server):
-        os.unlink(roles_path(os.path.join(server.devices, 'sda'),
-                             self.policy, STANDING))
+        os.unlink(roles_path(server.device, self.policy, STANDING))
         self.vouch()
         self.vouch()
 
@@ -93,12 +89,7 @@ class TestAbsence(AbsenceCase):
         self.assertEqual(503, self.status('GET'))
 
     def test_what_a_hand_off_and_the_silent_role_took_is_there(self):
-        for server in self.role[0], self.role[2]:
-            server.stop()
-        self.assertEqual(201, self.put())
-        for server in self.role[0], self.role[2]:
-            server.start()
-        self.app.error_limiter.stats.clear()
+        self.take_at_two(self.role[2])
         self.lose(self.role[1])
         self.assertEqual(200, self.status('GET'))
         # The reader does not reach the hand-off, whom the primary role asks.
@@ -107,11 +98,8 @@ class TestAbsence(AbsenceCase):
         self.assertEqual(503, self.status('GET'))
 
     def fill(self):
-        """Have all object-replicators pass without a failure."""
         self.vouch()
-        with mock.patch('swift_lightsync.proar.vouching.answers.last_pass',
-                        side_effect=lambda _: time.time() + 1000):
-            self.vouch()
+        self.replicate()
 
     def test_a_new_disk_is_filled_when_all_others_have_passed_or_after_days(
             self):
@@ -126,8 +114,7 @@ class TestAbsence(AbsenceCase):
             self.app.error_limiter.stats.clear()
 
     def test_that_it_is_filled_outlives_converger_and_machine(self):
-        standings = Standings(os.path.join(
-            self.role[0].devices, 'sda'), self.policy)
+        standings = Standings(self.role[0].device, self.policy)
         self.vouch()
         served = standings.read().filling.served
         self.assertGreater(served, 8 * 86400 - 1)
@@ -143,12 +130,11 @@ class TestAbsence(AbsenceCase):
     def test_it_is_503_after_another_disk_was_mounted(self):
         self.lose(self.role[1])
         self.assertEqual(404, self.status('GET'))
-        os.unlink(roles_path(os.path.join(
-            self.role[0].devices, 'sda'), self.policy, STANDING))
+        os.unlink(roles_path(self.role[0].device, self.policy, STANDING))
         self.assertEqual(503, self.status('GET'))
 
     def test_it_is_503_from_a_quarantine_until_all_others_have_passed(self):
-        quarantined = os.path.join(self.role[0].devices, 'sda', 'quarantined')
+        quarantined = os.path.join(self.role[0].device, 'quarantined')
         self.lose(self.role[1])
         for change in (lambda: os.mkdir(os.path.join(
                 quarantined, 'objects', 'f' * 32)),
@@ -168,19 +154,14 @@ class TestAbsence(AbsenceCase):
 
         :param away: the server that is away, too
         """
-        for server in self.role[0], away:
-            server.stop()
-        self.assertEqual(201, self.put())
-        for server in self.role[0], away:
-            server.start()
-        self.app.error_limiter.stats.clear()
+        with self.away(self.role[0], away):
+            self.assertEqual(201, self.put())
 
     def lose_disk(self, server):
         """Give a server an empty disk, while what it told is too old."""
-        device = os.path.join(server.devices, 'sda')
         self.forget_log(server)
-        shutil.rmtree(device)
-        os.mkdir(device)
+        shutil.rmtree(server.device)
+        os.mkdir(server.device)
         self.lose(self.role[1])
 
     def test_what_the_silent_role_took_is_there_if_the_other_lost_it(self):
@@ -207,10 +188,9 @@ class TestAbsence(AbsenceCase):
 
     def forget_log(self, server):
         """Have a log not name what is gone, as a converger does."""
-        device = os.path.join(server.devices, 'sda')
-        server._app._log(os.getpid(), device).close()
+        server._app._log(os.getpid(), server.device).close()
         server._app._log.cache_clear()
-        shutil.rmtree(logs_path(device))
+        shutil.rmtree(logs_path(server.device))
 
     def test_what_comes_while_it_looks_is_seen(self):
         self.lose(self.role[1])

@@ -2,21 +2,10 @@
 """controller: what readers see."""
 
 
-from swift.common.swob import Response
 
 from tests.unit.proar.proxy_world import ProxyCase
 
 BODY = b'x' * 300000
-
-
-class BreakingOff(Response):
-    """Answers as another Response does, but for the end of its body."""
-
-    def __init__(self, whole):
-        headers = dict(whole.headers)
-        super().__init__(status=whole.status, headers=headers, app_iter=iter(
-            [whole.body[:100000]]))
-        self.content_length = headers['Content-Length']
 
 
 class TestReads(ProxyCase):
@@ -55,8 +44,7 @@ class TestReads(ProxyCase):
     def test_a_body_that_breaks_off_is_resumed_from_another_role(self):
         for server in self.role:
             self.hold(server, BODY)
-        self.role[0].spoil = lambda req: BreakingOff(
-            self.role[0].direct('GET', self.name))
+        self.break_off(self.role[0])
         self.assertEqual(BODY, self.request('GET').body)
         self.assertEqual([1, 1, 0, 0], self.asked('GET'))
 
@@ -64,8 +52,7 @@ class TestReads(ProxyCase):
         self.hold(self.role[0], BODY)
         for server in self.role[1:]:
             self.hold(server, b'y' * len(BODY))
-        self.role[0].spoil = lambda req: BreakingOff(
-            self.role[0].direct('GET', self.name))
+        self.break_off(self.role[0])
         with self.assertRaises(Exception):
             self.request('GET').body
 

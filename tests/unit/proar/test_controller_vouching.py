@@ -20,10 +20,8 @@ class TestBehind(VouchedCase):
 
     def fail_over(self, *requests):
         """Make requests while the primary role is away."""
-        self.role[0].stop()
-        answers = [request() for request in requests]
-        self.role[0].start()
-        self.app.error_limiter.stats.clear()
+        with self.away(self.role[0]):
+            answers = [request() for request in requests]
         self.assertTrue(all(status < 300 for status in answers), answers)
 
     def test_the_primary_role_answers_alone_while_it_is_vouched(self):
@@ -127,17 +125,7 @@ class TestBehind(VouchedCase):
         self.put(b'x' * 300000)
         for server in self.role[1:]:
             self.hold(server, b'x' * 300000, 0)
-
-        def break_off(req):
-            if req.method != 'GET':
-                return None
-            whole = self.role[0].direct('GET', self.name)
-            length = whole.headers['Content-Length']
-            broken = Response(status=200, headers=dict(whole.headers),
-                              app_iter=iter([whole.body[:100000]]))
-            broken.content_length = length
-            return broken
-        self.role[0].spoil = break_off
+        self.break_off(self.role[0])
         self.assertEqual(300000, len(self.request('GET').body))
 
 
@@ -156,22 +144,18 @@ class TestFences(VouchedCase):
 
     def test_one_that_cannot_be_told_is_waited_for(self):
         self.put()
-        self.role[0].stop()
-        self.assertEqual(201, self.put(b'two'))
+        with self.away(self.role[0]):
+            self.assertEqual(201, self.put(b'two'))
         self.assertAlmostEqual(1.05 * self.seconds, sum(self.waited), 1)
-        self.role[0].start()
-        self.app.error_limiter.stats.clear()
         self.assertEqual(b'two', self.request('GET').body)
 
     def test_one_whose_log_was_cut_vouches_when_others_have_it_all(self):
         """Its entries are gone; the object-replicator brings the writes."""
         self.put()
-        self.role[0].stop()
-        self.put(b'two')
-        self.role[0].start()
-        self.app.error_limiter.stats.clear()
+        with self.away(self.role[0]):
+            self.put(b'two')
         for server in (*self.role[1:], self.handoff):
-            log = logs_path(os.path.join(server.devices, 'sda'))
+            log = logs_path(server.device)
             for path in glob.glob(os.path.join(log, '*.log')):
                 os.rename(path, path + CUT)
         self.settle()
@@ -209,13 +193,9 @@ class TestFences(VouchedCase):
         self.assertEqual(1, self.logger.counters['proar.asked_all.GET'])
 
     def test_a_hand_off_that_holds_something_counts(self):
-        self.role[0].stop()
-        self.role[1].stop()
-        self.put()
-        for server in self.role[:2]:
-            server.start()
+        with self.away(*self.role[:2]):
+            self.put()
         self.role[2].stop()
-        self.app.error_limiter.stats.clear()
         self.vouch(self.role[0])
         self.assertEqual(b'one', self.request('GET').body)
 

@@ -13,10 +13,7 @@ from swift.obj.diskfile import read_metadata
 
 from swift_lightsync.proar.converger.followed_device import CARRIED_FROM
 from swift_lightsync.proar.converger.pusher import Pusher
-from swift_lightsync.proar.core.oplog import (
-    CAPACITY,
-    State,
-)
+from swift_lightsync.proar.core.oplog import CAPACITY, State
 from swift_lightsync.proar.core.push_message import MAX_BODY
 from swift_lightsync.proar.log.device_log import DeviceLog
 from swift_lightsync.proar.log.holdings import tells_all
@@ -27,15 +24,9 @@ from swift_lightsync.proar.log.segment import (
     segment_path,
 )
 from swift_lightsync.proar.vouching.rounds import Rounds
-from tests.unit.proar.converging import (
-    HERE,
-    PEERS,
-    ConvergerTestCase,
-)
+from tests.unit.proar.converging import HERE, PEERS, ConvergerTestCase
 from tests.unit.proar.logs import entry
-from tests.unit.sync.fixtures import (
-    PARTITION,
-)
+from tests.unit.sync.fixtures import PARTITION
 
 
 class TestOnce(ConvergerTestCase):

@@ -13,19 +13,14 @@ from unittest import mock
 from swift_lightsync.common.options import OptionError
 from swift_lightsync.proar.converger import daemon
 from swift_lightsync.proar.converger.one_process import be_alone
-from swift_lightsync.proar.log.segment import (
-    segment_path,
-)
+from swift_lightsync.proar.log.segment import segment_path
 from tests.unit.proar.converging import (
     HERE,
     OWN_PORT,
     PEERS,
     ConvergerTestCase,
 )
-from tests.unit.sync.fixtures import (
-    node,
-    ring_of_parts,
-)
+from tests.unit.sync.fixtures import node, ring_of_parts
 
 
 class TestReport(ConvergerTestCase):

@@ -9,21 +9,10 @@ from swift.common.concurrency import listen
 from swift.obj.server import ObjectController
 
 from swift_lightsync.proar.converger.followed_log import FollowedLog
-from swift_lightsync.proar.core.oplog import (
-    RECORD,
-    eversion_of,
-)
-from swift_lightsync.proar.log.segment import (
-    segment_path,
-)
-from tests.unit.proar.converging import (
-    HERE,
-    PEERS,
-    ConvergerTestCase,
-)
-from tests.unit.sync.fixtures import (
-    wait_for,
-)
+from swift_lightsync.proar.core.oplog import RECORD, eversion_of
+from swift_lightsync.proar.log.segment import segment_path
+from tests.unit.proar.converging import HERE, PEERS, ConvergerTestCase
+from tests.unit.sync.fixtures import wait_for
 
 
 class TestIntents(ConvergerTestCase):

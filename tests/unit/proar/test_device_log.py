@@ -23,12 +23,7 @@ from swift_lightsync.proar.log.segment import (
     open_segment,
     segment_path,
 )
-from tests.unit.proar.logs import (
-    BROKEN,
-    FULL,
-    LogTestCase,
-    entry,
-)
+from tests.unit.proar.logs import BROKEN, FULL, LogTestCase, entry
 
 native = patcher.original('threading')
 

@@ -5,10 +5,7 @@ import os
 from unittest import mock
 
 from swift_lightsync.proar.core.oplog import State
-from swift_lightsync.proar.log.segment import (
-    Segment,
-    segment_path,
-)
+from swift_lightsync.proar.log.segment import Segment, segment_path
 from tests.unit.proar.logs import LogTestCase, note_all
 
 

@@ -4,12 +4,7 @@
 import os
 from unittest import mock
 
-from swift_lightsync.proar.core.oplog import (
-    RECORD,
-    FormatError,
-    Op,
-    State,
-)
+from swift_lightsync.proar.core.oplog import RECORD, FormatError, Op, State
 from swift_lightsync.proar.log import holdings as module
 from swift_lightsync.proar.log.holdings import held_entries
 from swift_lightsync.proar.log.segment import open_segment, segment_path

@@ -18,12 +18,7 @@ from swift_lightsync.proar import lag_report
 from swift_lightsync.proar.lag import PATH, DeviceLag, DeviceStanding, NodeLag
 from swift_lightsync.proar.troubles import COUNTS, Troubles
 from swift_lightsync.proar.vouching.watched import WATCHED
-from tests.unit.sync.fixtures import (
-    SwiftTestCase,
-    node,
-    ring_of,
-    served,
-)
+from tests.unit.sync.fixtures import SwiftTestCase, node, ring_of, served
 
 LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0, 0)
 ROLE = DeviceStanding('sda', 0, 7, (), None, (), 0, {})

@@ -10,11 +10,7 @@ from unittest import mock
 
 from inotify_simple import Event, flags
 
-from swift_lightsync.proar.converger.log_watch import (
-    CONTENT,
-    NAMES,
-    LogWatch,
-)
+from swift_lightsync.proar.converger.log_watch import CONTENT, NAMES, LogWatch
 
 
 class TestLogWatch(unittest.TestCase):

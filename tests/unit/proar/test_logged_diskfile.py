@@ -12,10 +12,7 @@ from swift.obj import diskfile
 from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.proar.core.oplog import Op
 from swift_lightsync.proar.log.device_log import DeviceLog
-from swift_lightsync.proar.log.logged_diskfile import (
-    LoggedWrite,
-    log_writes,
-)
+from swift_lightsync.proar.log.logged_diskfile import LoggedWrite, log_writes
 from swift_lightsync.proar.log.segment import Segment
 from tests.unit.proar.logs import BROKEN, entries_of, entry, side_by_side
 from tests.unit.sync.fixtures import SwiftTestCase, wait_for

@@ -25,6 +25,16 @@ from swift_lightsync.proar.server import lag_bounds
 from tests.unit.proar.server_world import ServerTestCase
 
 
+def unread(verb='PUT'):
+    """Return a request with a slot, and its body, which notes who reads it."""
+    body = mock.Mock()
+    return Request.blank(
+        '/sda/3/a/c/o', {'REQUEST_METHOD': verb, 'wsgi.input': body},
+        headers={'X-Timestamp': Timestamp.now().internal,
+                 'Content-Type': 'text/plain', 'Content-Length': '9',
+                 SLOT_HEADER: '1'}), body
+
+
 class TestWhatIsLogged(ServerTestCase):
 
     def test_put_post_and_delete_with_a_slot(self):
@@ -169,12 +179,7 @@ class TestLag(ServerTestCase):
 
     def test_no_byte_of_the_body_is_read(self):
         self.expose(3)
-        body = mock.Mock()
-        request = Request.blank(
-            '/sda/3/a/c/o', {'REQUEST_METHOD': 'PUT', 'wsgi.input': body},
-            headers={'X-Timestamp': Timestamp.now().internal,
-                     'Content-Type': 'text/plain', 'Content-Length': '9',
-                     SLOT_HEADER: '1'})
+        request, body = unread()
         self.assertEqual(503, request.get_response(self.app).status_int)
         self.assertEqual([], body.mock_calls)
 
@@ -209,21 +214,15 @@ class TestLag(ServerTestCase):
 class TestLogs(ServerTestCase):
 
     def test_what_cannot_be_logged_is_507_before_the_body_is_read(self):
-        body = mock.Mock()
         for number in (errno.EACCES, errno.EROFS, errno.EIO, errno.ENOSPC,
                        errno.ENOMEM, errno.EMFILE):
             for verb in 'PUT', 'POST', 'DELETE':
-                request = Request.blank(
-                    '/sda/3/a/c/o', {'REQUEST_METHOD': verb,
-                                     'wsgi.input': body},
-                    headers={'X-Timestamp': Timestamp.now().internal,
-                             'Content-Type': 'text/plain',
-                             'Content-Length': '9', SLOT_HEADER: '1'})
+                request, body = unread(verb)
                 with mock.patch.object(DeviceLog, 'begin', side_effect=OSError(
                         number, os.strerror(number))):
                     self.assertEqual(507, request.get_response(
                         self.app).status_int)
-        self.assertEqual([], body.mock_calls)
+                self.assertEqual([], body.mock_calls)
         self.assertEqual(18, self.logger.counters['proar.refused.log.sda'])
         self.assertEqual(6, len(self.logger.at('ERROR')))
 
@@ -239,7 +238,6 @@ class TestLogs(ServerTestCase):
         with mock.patch.object(DeviceLog, 'exposure', side_effect=OSError(
                 errno.EIO, 'Input/output error')):
             self.assertEqual(507, self.write().status_int)
-
 
     def test_the_log_is_measured_beside_the_writes(self):
         self.write()

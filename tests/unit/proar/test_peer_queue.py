@@ -8,9 +8,7 @@ from swift.common.concurrency import Event, sleep
 
 from swift_lightsync.common.quiet_logger import QuietLogger
 from swift_lightsync.proar.converger import peer_queue
-from swift_lightsync.proar.converger.converger_options import (
-    ConvergerOptions,
-)
+from swift_lightsync.proar.converger.converger_options import ConvergerOptions
 from swift_lightsync.proar.converger.peer_queue import PeerQueue, PeerQueues
 from tests.unit.sync.fixtures import CapturingLogger, node, wait_for
 

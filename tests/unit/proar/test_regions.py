@@ -8,12 +8,7 @@ from swift.common import utils
 
 import swift_lightsync
 from swift_lightsync.common.options import OptionError
-from swift_lightsync.proar.regions import (
-    NAME,
-    SECTION,
-    parse,
-    regions_of,
-)
+from swift_lightsync.proar.regions import NAME, SECTION, parse, regions_of
 from tests.unit.sync.fixtures import SwiftTestCase
 
 

@@ -126,7 +126,7 @@ class TestRestored(VouchedCase):
 
     def setUp(self):
         super().setUp()
-        self.device = os.path.join(self.role[0].devices, 'sda')
+        self.device = self.role[0].device
         self.image = os.path.join(self.root, 'image')
         self.assertEqual(201, self.put(b'one'))
         self.settle()

@@ -21,7 +21,6 @@ from swift_lightsync.proar.log.segment import (
 )
 from swift_lightsync.proar.proxy.role_nodes import Roles
 from swift_lightsync.proar.vouching.rounds import Asker, Rounds
-from swift_lightsync.proxy_server import Application
 from tests.unit.proar.logs import entries_of
 from tests.unit.proar.proxy_world import VouchedCase
 from tests.unit.sync.fixtures import node, wait_for
@@ -54,7 +53,7 @@ class RolloutCase(VouchedCase):
         for number, server in enumerate(self.servers):
             server._app._ring = lambda _, number=number: \
                 self.of_server[number]
-        self.proxies = [self.app, self.another_proxy()]
+        self.proxies = [self.app, self.proxy()]
         for number, app in enumerate(self.proxies):
             app.__class__ = self.with_ring_of(type(app), number)
         self.rounds = {}
@@ -76,16 +75,6 @@ class RolloutCase(VouchedCase):
             rows, (3, 2, 1))], nodes, 31, version=version).save(
                 os.path.join(directory, 'object.ring.gz'))
         return Ring(directory, ring_name='object', reload_time=10 ** 6)
-
-    def another_proxy(self):
-        ring = self.app.container_ring
-        app = Application(dict(
-            self.conf, conn_timeout='60', node_timeout='60',
-            post_quorum_timeout='60', policy_config={
-                '0': {'primary_role_writes': 'true'}}),
-            logger=self.logger, account_ring=ring, container_ring=ring)
-        self.addCleanup(app.watchdog.kill)
-        return app
 
     def vouch(self, *numbers, how='ask_all'):
         self.at += 1
@@ -127,7 +116,7 @@ class RolloutCase(VouchedCase):
         # In this order, as the converger: what is read is what is pushed.
         roles = Roles.of(self.of_server[number], self.policy, 'a', 'c',
                          self.name)
-        self.note(os.path.join(self.servers[number].devices, 'sda'),
+        self.note(self.servers[number].device,
                   roles.ids - {number}, self.of_server[number].version)
         for each in roles.nodes:
             self.servers[each['id']].direct('PUT', self.name, here.body, {

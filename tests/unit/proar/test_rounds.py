@@ -3,7 +3,6 @@
 
 import json
 import os
-import time
 from unittest import mock
 
 from swift.common.swob import Request
@@ -42,13 +41,9 @@ class TestReport(VouchedCase):
 
     def test_how_long_it_may_have_lost_objects_and_whom_it_awaits(self):
         self.vouch()
-        with mock.patch('swift_lightsync.proar.core.filling.GAP', 1e9):
-            self.at += 1000 * 10 ** 9
-            self.vouch()
+        self.pass_in_service(1000 / 86400)
         self.assertEqual(960, self.reported().unsure_seconds)
-        with mock.patch('swift_lightsync.proar.vouching.answers.last_pass',
-                        side_effect=lambda _: time.time() + 1000):
-            self.vouch()
+        self.replicate()
         found = self.reported()
         self.assertEqual((None, ()), (found.unsure_seconds, found.awaited))
 
@@ -144,7 +139,6 @@ class TestVerb(VouchedCase):
         self.assertEqual(507, self.tell())
 
     def test_one_that_cannot_note_it_says_so_once_a_minute(self):
-        os.makedirs(roles_path(os.path.join(
-            self.servers[0].devices, 'sda'), self.policy, MISSED))
+        os.makedirs(roles_path(self.servers[0].device, self.policy, MISSED))
         self.assertEqual([507] * 3, [self.tell() for _ in range(3)])
         self.assertEqual(1, len(self.logger.at('ERROR')))

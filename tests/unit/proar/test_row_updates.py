@@ -83,6 +83,12 @@ class RowsTestCase(ConvergerTestCase):
                     found.append(pickle.load(file))
         return found
 
+    def converge(self):
+        self.close_logs()
+        self.app._log.cache_clear()
+        self.run_once()
+        self.assertTrue(self.is_converged())
+
     def ops(self):
         return [each.op.name for each in entries_of(self.path)]
 
@@ -179,12 +185,6 @@ class TestServer(RowsTestCase):
 
 class TestConverged(RowsTestCase):
 
-    def converge(self):
-        self.close_logs()
-        self.app._log.cache_clear()
-        self.run_once()
-        self.assertTrue(self.is_converged())
-
     def test_rows_outlive_the_disk_of_the_primary_role(self):
         names = ['o%d' % number for number in range(4)] + ['ö']
         for name in names:
@@ -248,12 +248,6 @@ class TestExpiry(RowsTestCase):
         """:returns: the ops of the notes that a device is to repeat"""
         return [each['op'] for each in self.kept(device, (
             '.expiring_objects', self.container_of(at), '%d-a/c/o' % at))]
-
-    def converge(self):
-        self.close_logs()
-        self.app._log.cache_clear()
-        self.run_once()
-        self.assertTrue(self.is_converged())
 
     def test_a_majority_is_awaited_and_no_more(self):
         hosts = [self.container_server(status) for status in (201, None, 201)]

@@ -7,20 +7,9 @@ from unittest import mock
 
 from swift.common.utils import dump_recon_cache
 
-from swift_lightsync.proar.lag import (
-    DeviceLag,
-    read,
-    recorded,
-)
-from swift_lightsync.proar.troubles import (
-    FILE,
-    TroubleCounter,
-    Troubles,
-)
-from tests.unit.sync.fixtures import (
-    SwiftTestCase,
-    wait_for,
-)
+from swift_lightsync.proar.lag import DeviceLag, read, recorded
+from swift_lightsync.proar.troubles import FILE, TroubleCounter, Troubles
+from tests.unit.sync.fixtures import SwiftTestCase, wait_for
 
 LAG = DeviceLag('sda', 0, 3, 1, 2.5, {1: 3}, 0, 0)
 

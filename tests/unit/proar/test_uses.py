@@ -49,7 +49,7 @@ class TestWhoIsAsked(VouchedCase):
     def setUp(self):
         super().setUp()
         number = self.servers.index(self.role[0])
-        self.path = os.path.join(self.role[0].devices, 'sda')
+        self.path = self.role[0].device
         asker = Asker(self.policy.object_ring.devs[number], self.policy,
                       self.role[0].manager(self.policy))
         self.of_role = Rounds(lambda: [asker], self.seconds, self.logger)

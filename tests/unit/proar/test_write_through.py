@@ -14,7 +14,7 @@ class TestWriteThrough(VouchedCase):
     def setUp(self):
         super().setUp()
         self.enterContext(mock.patch.object(Segment, 'sync', self.failing(
-            logs_path(os.path.join(self.role[0].devices, 'sda')))))
+            logs_path(self.role[0].device))))
 
     def failing(self, directory):
         """:returns: the sync of a segment; those of a directory fail"""

@@ -190,6 +190,11 @@ class ClusterTestCase(SwiftTestCase):
         for number in numbers or range(len(self.nodes)):
             self.nodes[number].put(name, stamp)
 
+    def start_full(self, count, **options):
+        """Start nodes, as :meth:`start`, all of which have an object."""
+        self.start(count, **options)
+        self.put_everywhere()
+
     def jobs(self, number=0, daemon=None):
         """Return the jobs that stock Swift makes on a node."""
         daemon = daemon or self.daemons[number]

@@ -138,6 +138,11 @@ class ExchangeTestCase(ClusterTestCase):
             for part in parts:
                 self.put_one(number, part, name, stamp)
 
+    def put_newer(self):
+        """Put an object everywhere, and a newer one of it on node 0."""
+        self.put_all()
+        self.put_all('o', 2, [0])
+
     def path(self, number, part):
         return get_part_path(
             os.path.join(self.nodes[number].devices_dir, 'sda'),
@@ -185,10 +190,6 @@ class ExchangeTestCase(ClusterTestCase):
         found = list(self.nodes[number].others)
         self.nodes[number].others.clear()
         return found
-
-    def lines(self, text, number=0):
-        return [line for _, line in self.daemons[number].logger.lines
-                if text in line]
 
     def errors(self, number=0):
         return self.daemons[number].logger.at('ERROR')

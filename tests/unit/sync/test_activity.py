@@ -148,8 +148,7 @@ class TestStoppedReplicator(ClusterTestCase):
                 with self.subTest(batch=batch, idle=idle):
                     self.doCleanups()
                     self.setUp()
-                    self.start(4)
-                    self.put_everywhere()
+                    self.start_full(4)
                     running = [n for n in range(4) if n != idle]
                     for number in running:
                         self.nodes[number].put('o%d' % number, 2)
@@ -157,8 +156,7 @@ class TestStoppedReplicator(ClusterTestCase):
                     self.converges(running, 3, sync_batch_partitions=batch)
 
     def test_it_costs_a_message_a_pass(self):
-        self.start(3)
-        self.put_everywhere()
+        self.start_full(3)
         self.stop(1)
         for number in (0, 2):
             self.assertEqual(0, self.run_pass(number).failure)

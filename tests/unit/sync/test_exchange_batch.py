@@ -36,8 +36,7 @@ class Exchanges:
         self.assertEqual([], self.errors())
 
     def test_superseded_files_are_gone_on_the_peer_after_the_pass(self):
-        self.put_all('o', 1)
-        self.put_all('o', 2, [0])
+        self.put_newer()
         self.run_pass(0)
         names = {os.path.basename(path) for path in self.tree(1)}
         self.assertEqual({Timestamp(NOW + 2).internal + '.data'}, names)
@@ -85,8 +84,7 @@ class Exchanges:
         self.assertEqual(alone, batched)
 
     def test_a_peer_without_the_verb_is_not_asked_and_no_error(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         self.nodes[1].broken['LIGHTSYNC'] = 405
         stats = self.run_pass(0)
         self.assert_converged(files=PARTS)
@@ -95,8 +93,7 @@ class Exchanges:
         self.assertEqual([], self.others())
 
     def test_batches_are_as_large_as_allowed(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         with mock.patch.object(exchange_batch, 'PARTITIONS', 3):
             self.run_pass(0)
         self.assert_converged(files=PARTS)
@@ -171,8 +168,7 @@ class Exchanges:
                         path.endswith(newest) for path in self.tree(0)))
 
     def test_a_ring_that_has_changed_stops_the_exchange(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         before = self.tree(1)
         self.daemons[0].next_check = 0
         with mock.patch.object(self.policy.object_ring, 'has_changed',
@@ -234,8 +230,7 @@ class TestManyNeighbours(RsyncTestCase):
             self.assert_neighbours_converged()
 
     def test_one_neighbour_that_fails_does_not_stop_the_others(self):
-        self.put_all('o', 1)
-        self.put_all('o', 2, [0])
+        self.put_newer()
         with Meddler(self.nodes[2], 'suffixes', reply=500):
             stats = self.run_pass(0)
         self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)

@@ -114,8 +114,7 @@ class Trouble:
             self.assert_stats(stats, attempted=PARTS, success=PARTS, failure=0)
 
     def test_a_peer_that_dies_before_the_exchange_costs_one_time_out(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         timed_out = []
         daemon = self.daemons[0]
         client = daemon.neighbours.client
@@ -151,8 +150,7 @@ class Trouble:
         self.assertEqual(2, connected.call_count)
 
     def test_a_partition_that_the_peer_cannot_read_is_left_to_itself(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         hashes = os.path.join(self.path(1, 3), 'hashes.pkl')
         os.makedirs(os.path.join(hashes, 'in the way'))
         stats = self.run_pass(0)
@@ -245,8 +243,7 @@ class Trouble:
                 self.assert_converged(rest)
 
     def test_suffixes_that_vanish_before_they_are_pushed_are_no_error(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         gone = self.put_one(0, 2, 'gone', 1)
         push = Exchanging._push
 
@@ -268,8 +265,7 @@ class Trouble:
         self.assert_converged(files=PARTS)
 
     def test_a_partition_that_is_a_file_harms_no_other(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         for number, part in ((1, 2), (0, 5)):
             shutil.rmtree(self.path(number, part))
             with open(self.path(number, part), 'w'):
@@ -310,8 +306,7 @@ class Trouble:
 class TestSsync(Trouble, SsyncTestCase):
 
     def test_a_partition_that_ssync_cannot_push_is_left_to_itself(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         original = ObjectReplicator.ssync
         failed = []
 
@@ -333,8 +328,7 @@ class TestSsync(Trouble, SsyncTestCase):
 class TestRsync(Trouble, RsyncTestCase):
 
     def test_an_rsync_that_keeps_silent_costs_one_time_out(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         daemon = self.daemons[0]
         daemon.rsync_io_timeout = '1'
         with contextlib.closing(socket.socket()) as silent:
@@ -357,8 +351,7 @@ class TestRsync(Trouble, RsyncTestCase):
         self.assert_converged(files=PARTS)
 
     def test_an_rsync_that_fails_at_once_is_tried_ten_times_then_once(self):
-        self.put_all(parts=range(PARTS))
-        self.put_all('o', 2, [0])
+        self.put_newer()
         daemon = self.daemons[0]
         with mock.patch.object(LightSyncReplicator, '_rsync',
                                return_value=10) as rsync:

@@ -146,8 +146,7 @@ class TestRehash(ExchangeTestCase):
     """The object-server's side."""
 
     def test_others_are_answered_during_a_long_rehash(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         manager = self.nodes[1].app._diskfile_router[self.policy]
         original, slow = manager._hash_suffix, threading.Event()
         answered, ticking = threading.Event(), Ticking(self)
@@ -170,8 +169,7 @@ class TestRehash(ExchangeTestCase):
             rehash.wait()
 
     def test_what_is_not_hashed_in_time_is_hashed_later(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         with mock.patch.object(
                 verb, '_deadline', lambda request:
                 -inf if request.path.endswith('rehash') else inf):

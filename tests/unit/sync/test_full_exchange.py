@@ -21,12 +21,16 @@ class FullExchangeTestCase(ClusterTestCase):
         self.daemons[number].fingerprints(self.policy).note_exchange(
             'sda', PARTITION, 1.0)
 
+    def start_due(self, count, **options):
+        """Start nodes, the first of which is to compare with all."""
+        self.start_full(count, **options)
+        self.make_due()
+
 
 class TestFullExchange(FullExchangeTestCase):
 
     def test_an_interval_of_nothing_is_stock_swift(self):
-        self.start(3)
-        self.put_everywhere()
+        self.start_full(3)
         daemon = self.replicator(0, full_exchange_interval='0')
         for _ in range(2):
             stats = self.run_pass(0, daemon)
@@ -38,9 +42,7 @@ class TestFullExchange(FullExchangeTestCase):
             self.assertEqual([[], [], []], self.asked())
 
     def test_when_due_all_are_compared_and_it_is_noted(self):
-        self.start(3)
-        self.put_everywhere()
-        self.make_due()
+        self.start_due(3)
         before = time.time()
         self.run_pass(0)
         self.assertEqual([{}, {'LIGHTSYNC': 1}, {'LIGHTSYNC': 1}],
@@ -51,8 +53,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.assertEqual([[], [], []], self.asked())
 
     def test_it_finds_a_suffix_whose_invalidation_was_lost(self):
-        self.start(2)
-        self.put_everywhere()
+        self.start_full(2)
         self.run_pass(0)
         self.nodes[0].put('lost')
         with open(os.path.join(self.nodes[0].part_path, 'hashes.invalid'),
@@ -65,9 +66,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.assertEqual(2, len(self.nodes[1].objects()))
 
     def test_a_failed_replica_is_left_out_and_counted(self):
-        self.start(3)
-        self.put_everywhere()
-        self.make_due()
+        self.start_due(3)
         peer = self.ring_nodes[1]
         self.daemons[0].neighbours.failures.table.record(
             (peer['replication_ip'], peer['replication_port']),
@@ -86,9 +85,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.assertTrue(1.0 < self.nodes[0].exchanged() < before)
 
     def test_one_that_went_wrong_waits_for_its_next_turn(self):
-        self.start(3)
-        self.put_everywhere()
-        self.make_due()
+        self.start_due(3)
         self.nodes[1].broken['LIGHTSYNC'] = 503
         for expected in ({'LIGHTSYNC': 1}, {}):
             self.run_pass(0)
@@ -98,9 +95,7 @@ class TestFullExchange(FullExchangeTestCase):
             self.assertEqual(0, each.full_exchanges)
 
     def test_a_disk_without_room_has_its_exchange_once(self):
-        self.start(2)
-        self.put_everywhere()
-        self.make_due()
+        self.start_due(2)
         with mock.patch.object(changed_file, 'replace_file',
                                side_effect=OSError(errno.ENOSPC, 'full')):
             stats = self.run_pass(0)
@@ -146,17 +141,13 @@ class TestFullExchange(FullExchangeTestCase):
         self.assert_stats(stats, attempted=1, rsync=2, success=3, failure=0)
 
     def test_of_another_region_all_are_compared_if_none_lacks_anything(self):
-        self.start(4, regions=[1, 1, 2, 2])
-        self.put_everywhere()
-        self.make_due()
+        self.start_due(4, regions=[1, 1, 2, 2])
         stats = self.run_pass(0)
         self.assertEqual([{}] + [{'LIGHTSYNC': 1}] * 3, self.requests())
         self.assert_stats(stats, attempted=1, hashmatch=3, success=3)
 
     def test_a_partition_that_cannot_be_listed_harms_no_pass(self):
-        self.start(2)
-        self.put_everywhere()
-        self.make_due()
+        self.start_due(2)
         with mock.patch.object(Fingerprints, 'relist',
                                side_effect=OSError(5, 'EIO')):
             stats = self.run_pass(0)
@@ -165,9 +156,7 @@ class TestFullExchange(FullExchangeTestCase):
         self.assertEqual(1.0, self.nodes[0].exchanged())
 
     def test_one_that_could_not_be_noted_is_repeated(self):
-        self.start(2)
-        self.put_everywhere()
-        self.make_due()
+        self.start_due(2)
         with mock.patch.object(Fingerprints, 'note_exchange',
                                side_effect=OSError(5, 'EIO')):
             self.assertEqual(1, self.run_pass(0).hashmatch)

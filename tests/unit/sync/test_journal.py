@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import shutil
+import unittest
 from unittest import mock
 
 import greenlet
@@ -48,6 +49,14 @@ class TestJournal(JournalTestCase):
     def test_nothing_is_written_if_nobody_reads(self):
         journal.enter(self.device, 0, 7)
         self.assertFalse(os.path.exists(self.path))
+
+    @unittest.skipIf(os.geteuid(), 'only root can be another user')
+    def test_what_root_begins_the_user_of_the_servers_can_go_on_with(self):
+        place = os.path.dirname(self.writers.path)
+        os.chown(place, 65534, 65533)
+        self.writers.touch()
+        found = os.stat(self.writers.path)
+        self.assertEqual((65534, 65533), (found.st_uid, found.st_gid))
 
     def test_two_readers_read_the_same(self):
         other = DeviceWatch(self.manager(), self.writers)

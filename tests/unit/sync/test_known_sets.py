@@ -10,8 +10,7 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swift_lightsync.sync.core.partition_set import PartitionSetError
-from swift_lightsync.sync.core.shared_set import SharedSet
+from swift_lightsync.sync.core.shared_set import PartitionSetError, SharedSet
 from swift_lightsync.sync.wire import known_sets
 from swift_lightsync.sync.wire.known_sets import KnownSets
 from swift_lightsync.sync.wire.sync_message import Roots

@@ -227,8 +227,7 @@ class TestPeers(MissingTestCase):
 
     def test_an_object_that_the_peer_cannot_look_up_leaves_out_its_partition(
             self):
-        self.put_all('o', 1)
-        self.put_all('o', 2, [0])
+        self.put_newer()
         self.hash_all()
         manager = self.nodes[1].app._diskfile_router[self.policy]
         original = manager.get_diskfile_from_hash

@@ -19,8 +19,7 @@ from tests.unit.sync.cluster import ClusterTestCase
 class TestPass(ClusterTestCase):
 
     def test_equal_replicas_cost_one_message_a_node(self):
-        self.start(3)
-        self.put_everywhere()
+        self.start_full(3)
         for number in range(3):
             stats = self.run_pass(number)
             self.assert_stats(stats, attempted=1, hashmatch=1, success=1,
@@ -33,15 +32,13 @@ class TestPass(ClusterTestCase):
         self.assertEqual(1, len(self.daemons[0].partition_times))
 
     def test_hashing_is_counted_when_it_is_done(self):
-        self.start(2)
-        self.put_everywhere()
+        self.start_full(2)
         self.assertEqual(1, self.run_pass(0).suffix_hash)
         self.assertEqual(1, self.daemons[0].logger.counters['suffix.hashes'])
         self.assertEqual(0, self.run_pass(0).suffix_hash)
 
     def test_a_difference_goes_to_all_that_lack_it(self):
-        self.start(3)
-        self.put_everywhere()
+        self.start_full(3)
         self.nodes[0].put('new')
         stats = self.run_pass(0)
         self.assert_stats(stats, attempted=1, hashmatch=0, success=2,
@@ -72,8 +69,7 @@ class TestPass(ClusterTestCase):
         self.assert_same_objects(4)
 
     def test_a_node_alone_sends_nothing(self):
-        self.start(1)
-        self.put_everywhere()
+        self.start_full(1)
         stats = self.run_pass(0)
         self.assert_stats(stats, attempted=1, hashmatch=0, success=0,
                           failure=0)
@@ -91,8 +87,7 @@ class TestPass(ClusterTestCase):
         self.assertEqual([{}, {'LIGHTSYNC': 1}], self.requests())
 
     def test_connections_do_not_outlive_the_pass(self):
-        self.start(2)
-        self.put_everywhere()
+        self.start_full(2)
         self.run_pass(0)
         self.assertFalse(self.daemons[0].neighbours.client.connections._idle)
 
@@ -123,8 +118,7 @@ class TestRing(ClusterTestCase):
         self.assertEqual(1, self.daemons[0].stats_for_dev['sda'].attempted)
 
     def test_without_the_device_it_leads_to_a_full_comparison(self):
-        self.start(3, rows=[0, 1, 2])
-        self.put_everywhere()
+        self.start_full(3, rows=[0, 1, 2])
         job = self.job()
         with mock.patch.object(self.daemons[0].neighbours.local, 'find',
                                return_value=None):
@@ -216,8 +210,7 @@ class TestFallBack(ClusterTestCase):
             self.setUp()
 
     def test_a_partition_that_is_gone_is_no_error(self):
-        self.start(2)
-        self.put_everywhere()
+        self.start_full(2)
         job = self.job()
         shutil.rmtree(self.nodes[0].part_path)
         self.daemons[0].update(job)
@@ -225,16 +218,14 @@ class TestFallBack(ClusterTestCase):
         self.assertEqual(1, len(self.nodes[1].objects()))
 
     def test_a_fingerprint_that_is_a_directory_is_no_end(self):
-        self.start(2)
-        self.put_everywhere()
+        self.start_full(2)
         os.mkdir(os.path.join(self.nodes[0].part_path, 'changed.pkl'))
         self.nodes[0].put('new')
         self.assertEqual(0, self.run_pass(0).failure)
         self.assertEqual(self.nodes[0].objects(), self.nodes[1].objects())
 
     def test_writes_during_every_pass_arrive_once_they_end(self):
-        self.start(3)
-        self.put_everywhere()
+        self.start_full(3)
         genuine = Fingerprints.get_many
         written = itertools.count(2)
 

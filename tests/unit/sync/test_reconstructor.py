@@ -16,11 +16,7 @@ from swift.obj import reconstructor as stock
 from swift.obj.diskfile import DiskFileRouter
 
 from swift_lightsync.common.options import OptionError
-from swift_lightsync.sync import (
-    device_watch,
-    reconstructor,
-    standing_trees,
-)
+from swift_lightsync.sync import device_watch, reconstructor, standing_trees
 from swift_lightsync.sync.changed_file import load, store
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.reconstructor import (
@@ -97,6 +93,10 @@ class ReconstructorTestCase(ClusterTestCase):
             writer.commit(Timestamp(stamp))
         return utils.hash_path('a', 'c', name)[-3:]
 
+    def start_full(self, **options):
+        self.start(**options)
+        self.put_all()
+
     def put_all(self, names=('o', 'p'), numbers=range(4)):
         for number in numbers:
             for name in names:
@@ -106,8 +106,7 @@ class ReconstructorTestCase(ClusterTestCase):
 class TestPasses(ReconstructorTestCase):
 
     def test_a_stable_pass_costs_a_message_a_node(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         for _ in range(2):
             self.assertEqual([ASKED] * 3, self.run_pass())
         self.assertEqual((1, 1, 0), (
@@ -120,8 +119,7 @@ class TestPasses(ReconstructorTestCase):
         self.assertEqual((1, 1), (record['partitions'], record['equal']))
 
     def test_a_stable_pass_of_a_running_daemon_writes_nothing(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         self.run_pass()
         before = os.stat(self.nodes[0].part_path + '/hashes.pkl')
         self.run_pass()
@@ -129,8 +127,7 @@ class TestPasses(ReconstructorTestCase):
             self.nodes[0].part_path + '/hashes.pkl'))
 
     def test_what_a_partner_lacks_goes_to_it_alone_as_by_stock_swift(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         self.run_pass()
         suffix = self.put_fragment(0, 'q')
         for number in (1, 3):
@@ -147,8 +144,7 @@ class TestPasses(ReconstructorTestCase):
         self.assertEqual([3], [number for number, _ in self.pushed])
 
     def test_servers_keep_no_trees_that_no_journal_would_renew(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         with mock.patch.object(standing_trees, 'SMALLEST', 1), \
                 mock.patch.object(device_watch, 'TICK', 0):
             for _ in range(3):
@@ -159,8 +155,7 @@ class TestPasses(ReconstructorTestCase):
                              self.run_pass())
 
     def test_tombstones_that_differ_are_found(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         self.nodes[0].disk.get_diskfile(
             'sda', PARTITION, 'a', 'c', 'o', self.policy).delete(
                 Timestamp(time.time()))
@@ -184,8 +179,7 @@ class TestPasses(ReconstructorTestCase):
         self.assertEqual([ASKED] * 3, self.run_pass())
 
     def test_fragments_for_others_are_reverted_as_by_stock_swift(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         self.put_fragment(0, 'o', index=2)
         self.assertEqual([STOCK] * 3, self.run_pass())
         self.assertEqual([2], [number for number, _ in self.pushed])
@@ -198,8 +192,7 @@ class TestPasses(ReconstructorTestCase):
         self.assertEqual(1, len(self.pushed))
 
     def test_the_row_of_another_ring_differs(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         self.set_ring([0, 2, 1, 3])
         asked = self.run_pass()
         self.assertEqual([{**ASKED, **STOCK}] * 2 + [ASKED], asked)
@@ -211,8 +204,7 @@ class TestListing(ReconstructorTestCase):
 
     def lose_note(self):
         """Have all nodes but this know of an object."""
-        self.start()
-        self.put_all()
+        self.start_full()
         self.run_pass()
         hashes, invalid = (
             os.path.join(self.nodes[0].part_path, name)
@@ -235,8 +227,7 @@ class TestListing(ReconstructorTestCase):
         self.assertEqual(3, len(self.pushed))
 
     def test_a_wrong_fingerprint_is_replaced_in_an_interval(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         self.run_pass()
         path = self.nodes[0].part_path
         sound = load(path)
@@ -260,8 +251,7 @@ class TestListing(ReconstructorTestCase):
         self.assertEqual(3, len(self.pushed))
 
     def test_a_partition_that_cannot_be_listed_is_left_to_stock_swift(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         with mock.patch.object(Fingerprints, 'relist',
                                side_effect=OSError(5, 'broken')):
             self.assertEqual([STOCK] * 3, self.run_pass())
@@ -270,8 +260,7 @@ class TestListing(ReconstructorTestCase):
 class TestPeers(ReconstructorTestCase):
 
     def test_stock_peers_are_asked_as_by_stock_swift(self):
-        self.start(stock=(1, 2))
-        self.put_all()
+        self.start_full(stock=(1, 2))
         for _ in range(2):
             self.assertEqual(
                 [{**ASKED, **STOCK}, {**ASKED, **STOCK}, ASKED],
@@ -279,8 +268,7 @@ class TestPeers(ReconstructorTestCase):
         self.assertEqual([], self.pushed)
 
     def test_a_node_that_puts_us_off_is_asked_as_by_stock_swift(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         for status in (503, 507, 500):
             self.nodes[1].broken['LIGHTSYNC'] = status
             self.assertEqual([{**ASKED, **STOCK}, ASKED, ASKED],
@@ -289,16 +277,14 @@ class TestPeers(ReconstructorTestCase):
         self.assertEqual([ASKED] * 3, self.run_pass())
 
     def test_a_node_that_is_gone_holds_nothing_up(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         self.servers[2].close()
         self.assertEqual([ASKED, {}, ASKED], self.run_pass())
         self.assertIn('No comparison', ''.join(
             self.daemon.logger.at('WARNING')))
 
     def test_partitions_are_compared_so_many_at_a_time(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         other = self.nodes[0].disk.get_diskfile(
             'sda', 1, 'a', 'c', 'o', self.policy)
         other.delete(Timestamp(time.time()))
@@ -308,8 +294,7 @@ class TestPeers(ReconstructorTestCase):
         self.assertEqual([{'LIGHTSYNC': 2, **STOCK}] * 3, asked)
 
     def test_a_node_that_does_not_answer_is_asked_once_a_pass(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         self.nodes[0].disk.get_diskfile(
             'sda', 1, 'a', 'c', 'o', self.policy).delete(
                 Timestamp(time.time()))
@@ -318,8 +303,7 @@ class TestPeers(ReconstructorTestCase):
             self.assertEqual({**ASKED, 'REPLICATE': 2}, self.run_pass()[0])
 
     def test_an_error_leaves_all_to_stock_swift(self):
-        self.start()
-        self.put_all()
+        self.start_full()
         with mock.patch.object(self.daemon.partners, 'equal',
                                side_effect=ValueError('broken')):
             self.assertEqual([STOCK] * 3, self.run_pass())

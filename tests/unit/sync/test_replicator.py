@@ -193,8 +193,7 @@ class TestManyPartitions(ClusterTestCase):
 class TestMixed(ClusterTestCase):
 
     def test_with_a_stock_peer_it_converges(self):
-        self.start(3, stock=(1,))
-        self.put_everywhere()
+        self.start_full(3, stock=(1,))
         self.nodes[0].put('new')
         for _ in range(2):
             for number in (0, 1, 2):
@@ -202,8 +201,7 @@ class TestMixed(ClusterTestCase):
         self.assert_same_objects()
 
     def test_a_stock_peer_is_asked_once_a_pass(self):
-        self.start(2, stock=(1,))
-        self.put_everywhere()
+        self.start_full(2, stock=(1,))
         daemon = self.daemons[0]
         self.run_pass(0)
         self.assertEqual({'LIGHTSYNC': 1, 'REPLICATE': 1},
@@ -233,8 +231,7 @@ class TestMixed(ClusterTestCase):
 class TestLog(ClusterTestCase):
 
     def test_a_pass_says_what_it_did(self):
-        self.start(3)
-        self.put_everywhere()
+        self.start_full(3)
         self.nodes[0].put('new')
         self.nodes[2].broken['LIGHTSYNC'] = 503
         for number, messages, rest in (
@@ -272,8 +269,7 @@ class TestFailures(ClusterTestCase):
             'partition.check.refused.sda'])
 
     def test_the_tenth_refusal_closes_the_ring(self):
-        self.start(3)
-        self.put_everywhere()
+        self.start_full(3)
         self.stop(1)
         daemon, dead = self.daemons[0], self.ring_nodes[1]
         for number in range(10):
@@ -323,8 +319,7 @@ class TestFailures(ClusterTestCase):
             'partition.check.unmounted.sda'])
 
     def test_a_neighbour_that_cannot_store_does_not_stop_the_round(self):
-        self.start(3)
-        self.put_everywhere()
+        self.start_full(3)
         self.nodes[0].put('new')
         self.nodes[1].broken['SSYNC'] = 507
         stats = self.run_pass(0)
@@ -332,8 +327,7 @@ class TestFailures(ClusterTestCase):
         self.assertEqual(self.nodes[0].objects(), self.nodes[2].objects())
 
     def test_if_all_others_are_dead_the_pass_ends(self):
-        self.start(3)
-        self.put_everywhere()
+        self.start_full(3)
         self.stop(1)
         self.stop(2)
         for _ in range(12):

@@ -5,10 +5,9 @@ import random
 import unittest
 
 from swift_lightsync.sync.core.compact_set import CompactSet
-from swift_lightsync.sync.core.comparison import slice_roots
-from swift_lightsync.sync.core.partition_set import leaf_of
 from swift_lightsync.sync.core.root_tree import RootTree
-from swift_lightsync.sync.core.shared_set import SharedSet
+from swift_lightsync.sync.core.shared_set import SharedSet, leaf_of
+from tests.unit.sync.verbs import slice_roots
 
 
 def _root(rng):
@@ -27,7 +26,7 @@ class TestRootTree(unittest.TestCase):
     def _tree(self, items, roots):
         return RootTree(leaf_of(item, roots[item]) for item in items)
 
-    def test_its_slices_are_those_of_a_comparison(self):
+    def test_its_slices_have_the_roots_of_the_document(self):
         for count in (1, 2, 3, 15, 16, 17, 100, 129):
             items, roots = self._some(count)
             tree = self._tree(items, roots)
@@ -61,7 +60,3 @@ class TestRootTree(unittest.TestCase):
         for absent in ((0, 'sd', 1), (7, 'sd', 0), (0, 'sd9', 0),
                        (0, 'sd', 10 ** 6)):
             self.assertIsNone(compact.place(*absent))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -152,8 +152,7 @@ class TestRsync(RsyncTestCase):
                                   suffix_sync=again, rsync=again)
 
     def test_a_file_that_vanishes_while_it_is_pushed_harms_no_other(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         gone = []
 
         def vanish(args, paths):
@@ -201,8 +200,7 @@ class TestRsync(RsyncTestCase):
                 if name.startswith('.') and '.data.' in name]
 
     def test_a_dead_rsyncd_fails_each_partition_once(self):
-        self.put_all()
-        self.put_all('o', 2, [0])
+        self.put_newer()
         self.rsyncd.stop()
         stats = self.run_pass(0)
         self.assert_stats(stats, attempted=PARTS, failure=PARTS, success=0)

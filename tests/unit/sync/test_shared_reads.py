@@ -8,8 +8,7 @@ from unittest import mock
 from swift.common.concurrency import sleep
 
 from swift_lightsync.sync import patient_reads, shared_reads, verb
-from swift_lightsync.sync.core.comparison import UNREAD, slice_roots
-from swift_lightsync.sync.core.conversation import Condition
+from swift_lightsync.sync.core.conversation import UNREAD, Condition
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.shared_reads import SharedReads
@@ -20,7 +19,7 @@ from swift_lightsync.sync.wire.sync_message import (
 )
 from tests.unit.sync import documented
 from tests.unit.sync.fixtures import DEADLINE, wait_for
-from tests.unit.sync.verbs import EMPTY, OTHER, VerbTestCase
+from tests.unit.sync.verbs import EMPTY, OTHER, VerbTestCase, slice_roots
 
 
 class TestShared(VerbTestCase):

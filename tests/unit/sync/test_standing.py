@@ -43,7 +43,8 @@ class StandingTestCase(ExchangeTestCase):
             daemon.standing.enabled = True
 
     def settle(self):
-        """Make passes until nothing changes any more."""
+        """Fill all partitions, and make passes until nothing changes."""
+        self.put_all()
         for _ in range(4):
             self.run_passes()
         self.requests()
@@ -74,7 +75,6 @@ class StandingTestCase(ExchangeTestCase):
 class TestStanding(StandingTestCase):
 
     def test_a_stable_pass_looks_at_no_partition(self):
-        self.put_all()
         self.settle()
         looks = self.looks()
         with mock.patch.object(stock.ObjectReplicator, 'collect_jobs') as jobs:
@@ -89,10 +89,9 @@ class TestStanding(StandingTestCase):
             self.assertLessEqual(asked.get('LIGHTSYNC', 0), self.hosts - 1)
 
     def test_what_is_in_trees_is_not_remembered_one_by_one(self):
-        self.put_all()
         self.settle()
         for owner, prints in [
-                *(('server', each.app._fingerprints[self.policy])
+                *(('server', each.app._prints(self.policy))
                   for each in self.nodes),
                 *(('replicator', each.fingerprints(self.policy))
                   for each in self.daemons)]:
@@ -100,7 +99,6 @@ class TestStanding(StandingTestCase):
                                   if prints.seen('sda', number)], owner)
 
     def test_what_changed_is_looked_at_and_pushed(self):
-        self.put_all()
         self.settle()
         self.put_by(self.writer(1), 3, 'new')
         looks = self.looks()
@@ -112,7 +110,6 @@ class TestStanding(StandingTestCase):
         self.assertEqual({'3'}, partitions)
 
     def test_what_only_the_neighbour_lost_is_found(self):
-        self.put_all()
         self.settle()
         for number in range(self.hosts):
             with self.subTest(number=number):
@@ -122,7 +119,6 @@ class TestStanding(StandingTestCase):
                 self.assert_converged()
 
     def test_an_emptied_disk_is_filled(self):
-        self.put_all()
         self.settle()
         for name in os.listdir(os.path.join(self.nodes[2].devices_dir,
                                             'sda')):
@@ -135,7 +131,6 @@ class TestStanding(StandingTestCase):
         self.assert_converged()
 
     def test_deletes_travel(self):
-        self.put_all()
         self.settle()
         self.writer(0).get_diskfile('sda', 2, 'a', 'c', 'o', self.policy
                                     ).delete(Timestamp(NOW + 5))
@@ -144,7 +139,6 @@ class TestStanding(StandingTestCase):
         self.assert_converged()
 
     def test_who_writes_no_journal_is_found_in_the_interval(self):
-        self.put_all()
         self.settle()
         # A stock daemon hashes at once, so that no queue shows it.
         disk = self.nodes[1].disk
@@ -162,7 +156,6 @@ class TestStanding(StandingTestCase):
         self.assert_converged()
 
     def test_each_partition_has_its_turn_once_and_nothing_is_written(self):
-        self.put_all()
         for daemon in self.daemons:
             daemon.full_exchange_interval = 3600
         self.settle()
@@ -178,7 +171,6 @@ class TestStanding(StandingTestCase):
 
     def test_turns_keep_to_their_pace_and_none_is_forgotten(self):
         self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
-        self.put_all()
         daemon = self.daemons[0]
         daemon.full_exchange_interval = 3600
         self.settle()
@@ -205,7 +197,6 @@ class TestStanding(StandingTestCase):
     def one_that_begins(self):
         """A replicator that has just begun, long after all was compared."""
         self.enterContext(mock.patch.object(full_exchange, 'LEAST', 3))
-        self.put_all()
         self.settle()
         with self.later(2 * (TURNS + 1)):
             daemon = self.replicator(
@@ -232,7 +223,6 @@ class TestStanding(StandingTestCase):
             self.assertEqual([], list(daemon.full_exchanges.waiting('sda')))
 
     def test_a_turn_that_did_not_come_to_its_end_is_repeated(self):
-        self.put_all()
         for daemon in self.daemons:
             daemon.full_exchange_interval = 3600
         self.settle()
@@ -263,7 +253,6 @@ class TestStanding(StandingTestCase):
         return found
 
     def test_a_dead_neighbour_leaves_its_partitions_to_the_rounds(self):
-        self.put_all()
         self.settle()
         self.servers[1].close()
         self.put_by(self.writer(0), 6, 'new')
@@ -273,7 +262,6 @@ class TestStanding(StandingTestCase):
         self.assertEqual(self.tree(0), self.tree(2))
 
     def test_an_idle_neighbour_is_not_the_last(self):
-        self.put_all()
         self.settle()
         self.nodes[1].app._activity.idle_seconds = lambda device: 10 * IDLE
         self.put_by(self.writer(0), 6, 'new')
@@ -283,14 +271,12 @@ class TestStanding(StandingTestCase):
         self.assert_converged()
 
     def test_a_pass_with_overrides_looks_at_everything(self):
-        self.put_all()
         self.settle()
         looks = self.looks()
         self.run_pass(0, override_partitions=[1, 2])
         self.assertGreaterEqual(looks.call_count, 2)
 
     def test_without_a_journal_everything_is_looked_at(self):
-        self.put_all()
         self.settle()
         os.unlink(os.path.join(self.nodes[0].devices_dir, 'sda',
                                JOURNAL_FILE))

@@ -26,6 +26,13 @@ class TestTrouble(BatchTestCase):
     def errors(self):
         return self.daemons[0].logger.at('ERROR')
 
+    @staticmethod
+    def much_later():
+        """Let the turn of all who have put us off have come."""
+        clock = mock.Mock(wraps=time)
+        clock.monotonic.side_effect = lambda: time.monotonic() + 2 * MOST
+        return mock.patch.object(neighbours, 'time', clock)
+
     def asked_first_of_node_1(self):
         return sum(peer % self.hosts == 1
                    for _, peer in self.first_neighbours())
@@ -181,9 +188,7 @@ class TestTrouble(BatchTestCase):
         stats = self.one_pass()
         self.assert_stats(stats, hashmatch=self.held() - left, rsync=0)
         self.assertLessEqual(self.requests()[1]['LIGHTSYNC'], 2)
-        clock = mock.Mock(wraps=time)
-        clock.monotonic.side_effect = lambda: time.monotonic() + 2 * MOST
-        with mock.patch.object(neighbours, 'time', clock):
+        with self.much_later():
             self.assertEqual(self.held(), self.one_pass()['hashmatch'])
 
     def test_those_that_are_busy_are_left_to_later_passes(self):
@@ -199,18 +204,14 @@ class TestTrouble(BatchTestCase):
         for peer in self.nodes[1:]:
             peer.broken.clear()
         # Its turn has come.
-        clock = mock.Mock(wraps=time)
-        clock.monotonic.side_effect = lambda: time.monotonic() + 2 * MOST
-        with mock.patch.object(neighbours, 'time', clock):
+        with self.much_later():
             self.assertEqual(self.held(), self.one_pass()['hashmatch'])
 
     def test_who_is_busy_for_long_no_longer_ends_the_rounds(self):
         self.nodes[1].broken['LIGHTSYNC'] = 503
         self.one_pass()
         self.requests()
-        clock = mock.Mock(wraps=time)
-        clock.monotonic.side_effect = lambda: time.monotonic() + 2 * MOST
-        with mock.patch.object(neighbours, 'time', clock):
+        with self.much_later():
             stats = self.one_pass()
         self.assertEqual(self.held(), stats['hashmatch'])
         self.assertEqual({'LIGHTSYNC'}, set(self.requests()[2]))

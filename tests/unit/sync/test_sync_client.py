@@ -9,13 +9,12 @@ from swift.common.concurrency import GreenPool, listen, spawn, wsgi
 
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync.connections import ConnectFailure
-from swift_lightsync.sync.core.comparison import slice_roots
 from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.core.sync_round import Answer
 from swift_lightsync.sync.wire.sync_message import encode_roots
 from tests.unit.sync.fixtures import node, served, wait_for
 from tests.unit.sync.peers import ClientTestCase, answer, read_request
-from tests.unit.sync.verbs import EMPTY, OTHER
+from tests.unit.sync.verbs import EMPTY, OTHER, slice_roots
 
 
 class TestRealServer(ClientTestCase):

@@ -9,14 +9,17 @@ from zlib import crc32
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swift_lightsync.sync.core.comparison import UNREAD, slice_roots
 from swift_lightsync.sync.core.conversation import (
+    UNREAD,
     Condition,
     DeviceState,
     SharedReply,
 )
-from swift_lightsync.sync.core.partition_set import MAX_PARTITIONS
-from swift_lightsync.sync.core.shared_set import SECTION, SharedSet
+from swift_lightsync.sync.core.shared_set import (
+    MAX_PARTITIONS,
+    SECTION,
+    SharedSet,
+)
 from swift_lightsync.sync.wire.sync_message import (
     MAX_BYTES,
     STATE,
@@ -31,6 +34,7 @@ from swift_lightsync.sync.wire.sync_message import (
 )
 from tests.unit.sync import documented
 from tests.unit.sync.damage import MessageTestCase, allocated
+from tests.unit.sync.verbs import slice_roots
 
 ROOT = st.binary(min_size=16, max_size=16).map(bytes.hex)
 ITEMS = st.tuples(st.integers(0, 2), st.sampled_from(['sda', 'sd ü']),

@@ -9,8 +9,7 @@ from swift.common.swob import Request
 
 from swift_lightsync.object_server import ObjectController
 from swift_lightsync.sync.core import merkle
-from swift_lightsync.sync.core.comparison import slice_roots
-from swift_lightsync.sync.core.shared_set import SharedSet
+from swift_lightsync.sync.core.shared_set import SharedSet, leaf_of
 from swift_lightsync.sync.wire.exchange_message import encode_suffixes
 from swift_lightsync.sync.wire.sync_message import (
     Verdict,
@@ -21,6 +20,12 @@ from tests.unit.sync.fixtures import SwiftTestCase
 
 EMPTY = merkle.root({})
 OTHER = 'ab' * 16
+
+
+def slice_roots(items, count, roots):
+    """Compute the roots of the slices of a set anew."""
+    return tuple(merkle.top([leaf_of(item, roots[item]) for item in part])
+                 for part in items.slices(count))
 
 
 def message(roots, slices=None, with_list=True, device='sda', policy=0):

@@ -20,14 +20,12 @@ from swift.common.swob import Request, Response
 
 from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.core import verb
-from swift_lightsync.versioning.core.keys import (
-    hidden_container,
-    listing_name,
-)
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
     Entry,
+    hidden_container,
     listed_of,
+    listing_name,
 )
 from swift_lightsync.versioning.core.stamp import SiteClock
 from swift_lightsync.versioning.rows import replicas as replicas_module

@@ -12,7 +12,7 @@ from unittest import mock
 from swift.common.swob import Response
 from swift.common.utils import Timestamp
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.core.signature import Claim
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container_headers import (
@@ -24,11 +24,7 @@ from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.rows.rows import ClockRefused
 from swift_lightsync.versioning.sites.database import Database
 from swift_lightsync.versioning.sites.receiver import HEADER
-from tests.unit.versioning.sites_world import (
-    CONTAINER,
-    SITES,
-    SiteContainer,
-)
+from tests.unit.versioning.sites_world import CONTAINER, SITES, SiteContainer
 
 HIDDEN = hidden_container(CONTAINER)
 OBJECTS = ('o', 'p')

@@ -6,18 +6,13 @@ from types import SimpleNamespace
 
 from swift.common.memcached import MemcacheConnectionError
 
-from swift_lightsync.versioning.core.heads import (
-    Held,
-    Plan,
-    lookups,
-    planned,
-)
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.heads import Held, Plan, lookups, planned
+from swift_lightsync.versioning.core.row_data import (
+    entry_of,
     hidden_container,
     parse_version,
     versions_of,
 )
-from swift_lightsync.versioning.core.row_data import entry_of
 from swift_lightsync.versioning.core.verb import Answer, Page, WireRow
 from swift_lightsync.versioning.rows.replies import (
     Reply,

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of requests to objects share."""
+"""What tests of requests to containers and objects share."""
 
+from swift_lightsync.versioning.core.row_data import hidden_container
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import Pipeline
+
+HIDDEN = ('a', hidden_container('c'))
+ENABLE = {'X-Versions-Enabled': 'true'}
+SUSPEND = {'X-Versions-Enabled': 'false'}
 
 
 class ObjectCase(SwiftTestCase):
@@ -14,10 +19,10 @@ class ObjectCase(SwiftTestCase):
     def setUp(self):
         super().setUp()
         self.ask = Pipeline(self, self.mode, **self.options)
-        self.ask('PUT', 'c', {'X-Versions-Enabled': 'true'})
+        self.ask('PUT', 'c', ENABLE)
 
     def suspend(self):
-        self.ask('POST', 'c', {'X-Versions-Enabled': 'false'})
+        self.ask('POST', 'c', SUSPEND)
 
     def status(self, method, path='c/o', **more):
         return self.ask(method, path, **more).status_int
@@ -28,3 +33,20 @@ class ObjectCase(SwiftTestCase):
 
     def one(self, version, path='c/o'):
         return self.body('version-id=' + version, path)
+
+
+class ContainerCase(ObjectCase):
+
+    def setUp(self):
+        super().setUp()
+        self.containers = self.ask.proxy.containers
+
+    def refused(self, reason, container='d'):
+        resp = self.ask('POST', container, ENABLE)
+        self.assertEqual(400, resp.status_int)
+        self.assertIn(reason, resp.body)
+        self.assertNotIn(('a', hidden_container(container)),
+                         self.containers)
+
+    def there(self):
+        return {name for _, name in self.ask.proxy.containers}

@@ -29,13 +29,13 @@ from swift.common.utils import Timestamp, md5, override_bytes_from_content_type
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.proxy_server import Application
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
     LISTINGS,
     RESERVED,
     VERSIONS,
+    Row,
     user_container,
 )
-from swift_lightsync.versioning.core.row_data import Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.proxy import middleware
 from tests.unit.sync.fixtures import CapturingLogger

@@ -10,9 +10,7 @@ from swift.common.swob import Request
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.row_data import Entry
 from swift_lightsync.versioning.core.shipment import Shipment
-from swift_lightsync.versioning.core.shipping import (
-    Group,
-)
+from swift_lightsync.versioning.core.shipping import Group
 from swift_lightsync.versioning.core.signature import (
     HEADER,
     PATH,

@@ -2,20 +2,15 @@
 """Rows of a container at three container servers."""
 
 
-
-from swift_lightsync.versioning.core.keys import (
-    hidden_container,
-)
 from swift_lightsync.versioning.core.row_data import (
     Entry,
     Row,
+    hidden_container,
 )
 from swift_lightsync.versioning.core.stamp import Stamp, offset_of
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.rows.rows import (
-    RowsUnavailable,
-)
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.fakes import NOW, SiteCase
 

@@ -32,8 +32,11 @@ from swift.proxy.controllers.base import get_cache_key
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.core import life as lives
-from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    Entry,
+    hidden_container,
+)
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.data.container_headers import (
     ENABLED,

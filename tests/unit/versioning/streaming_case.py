@@ -9,17 +9,11 @@ from swift.common.concurrency import sleep
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.row_data import Entry, Kind
 from swift_lightsync.versioning.core.shipment import Shipment
-from swift_lightsync.versioning.core.shipping import (
-    Lacking,
-    Result,
-    Results,
-)
+from swift_lightsync.versioning.core.shipping import Lacking, Result, Results
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.sites.local_data import DataMissing
-from swift_lightsync.versioning.sites.options import (
-    PropagatorOptions,
-)
+from swift_lightsync.versioning.sites.options import PropagatorOptions
 from swift_lightsync.versioning.sites.outgoing import Reader
 from swift_lightsync.versioning.sites.peer_task import PeerTask
 from swift_lightsync.versioning.sites.task_runner import TaskRunner

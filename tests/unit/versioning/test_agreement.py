@@ -10,8 +10,11 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swift_lightsync.versioning.core.keys import listing_name
-from swift_lightsync.versioning.core.row_data import Entry, listed_of
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    listed_of,
+    listing_name,
+)
 from swift_lightsync.versioning.core.stamp import SiteClock
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.rows.replies import RowsUnavailable

@@ -3,8 +3,7 @@
 
 from dataclasses import replace
 
-from swift_lightsync.versioning.core.keys import PURGES, purge_name
-from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.row_data import PURGES, Entry, purge_name
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page
 from swift_lightsync.versioning.core.verb import Request as Asked

@@ -6,19 +6,17 @@ from unittest import mock
 
 from swift.common.utils import ShardRange, Timestamp
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
     VERSIONS,
+    Row,
     hidden_container,
+    listed_of,
     listing_name,
+    listing_row,
     version_name,
 )
-from swift_lightsync.versioning.core.row_data import (
-    Row,
-    listed_of,
-    listing_row,
-)
+from swift_lightsync.versioning.core.shipment import DELETE_AT
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
-from swift_lightsync.versioning.core.stored_headers import DELETE_AT
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.server.row_table import record_of
 from tests.unit.sync.fixtures import wait_for

@@ -19,7 +19,10 @@ from swift_lightsync.versioning.core.comparing import (
     Digest,
     differences,
 )
-from swift_lightsync.versioning.core.keys import hidden_container, versions_of
+from swift_lightsync.versioning.core.row_data import (
+    hidden_container,
+    versions_of,
+)
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.replies import Reply
@@ -27,11 +30,7 @@ from swift_lightsync.versioning.sites import compare_task
 from swift_lightsync.versioning.sites.compare_task import CompareTask
 from swift_lightsync.versioning.sites.sync_state import read
 from tests.unit.sync.fixtures import SwiftTestCase
-from tests.unit.versioning.sites_world import (
-    ACCOUNT,
-    CONTAINER,
-    SitesTestCase,
-)
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
 HIDDEN = hidden_container(CONTAINER)
 
@@ -326,7 +325,7 @@ class TestSince(SitesTestCase):
         self.database = propagator.first_replicas()[0]
 
     def see(self, *buckets):
-        self.task._see(self.database, frozenset(buckets), Stamp(1))
+        self.task._see(self.database, frozenset(buckets))
         found = self.task.since
         self.time += 100
         return found

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from swift.common.utils import Timestamp
 
-from swift_lightsync.versioning.core import keys
 from swift_lightsync.versioning.core.heads import (
     Held,
     is_listed_right,
@@ -20,15 +19,26 @@ from swift_lightsync.versioning.core.heads import (
 )
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
+    LIFE,
+    VERSIONS,
     Entry,
     Kind,
     Row,
+    VersionName,
     entry_of,
+    hidden_container,
     listed_of,
+    listing_name,
     listing_row,
     parameters_of,
+    parse_purge,
+    parse_version,
+    purge_name,
     purge_record,
     row_of,
+    user_container,
+    version_name,
+    versions_of,
     with_parameters,
 )
 from swift_lightsync.versioning.core.stamp import (
@@ -47,11 +57,7 @@ from swift_lightsync.versioning.core.verb import (
     Shard,
     WireRow,
 )
-from swift_lightsync.versioning.core.version import (
-    Vector,
-    Version,
-    frontier,
-)
+from swift_lightsync.versioning.core.version import Vector, Version, frontier
 from swift_lightsync.versioning.rows import views
 from swift_lightsync.versioning.rows.views import View
 from swift_lightsync.versioning.sites.options import SiteOptions
@@ -188,35 +194,34 @@ class TestNames(unittest.TestCase):
 
     @given(texts, stamps)
     def test_names_and_back(self, name, stamp):
-        found = keys.VersionName(name, stamp)
-        version = keys.version_name(name, stamp)
-        self.assertEqual(found, keys.parse_version(version))
-        self.assertTrue(version.startswith(keys.versions_of(name)))
-        self.assertTrue(version.startswith(keys.VERSIONS))
-        self.assertEqual(found, keys.parse_purge(
-            keys.purge_name(name, stamp)))
-        self.assertEqual(name, keys.parse_listing(keys.listing_name(name)))
+        found = VersionName(name, stamp)
+        version = version_name(name, stamp)
+        self.assertEqual(found, parse_version(version))
+        self.assertTrue(version.startswith(versions_of(name)))
+        self.assertTrue(version.startswith(VERSIONS))
+        self.assertEqual(found, parse_purge(
+            purge_name(name, stamp)))
+        self.assertEqual('\0A\0' + name, listing_name(name))
 
     @given(st.lists(st.tuples(texts, stamps), unique=True))
     def test_they_are_by_object_and_the_newest_is_the_first(self, made):
         self.assertEqual(
-            sorted(keys.version_name(*each) for each in made),
-            [keys.version_name(*each) for each in sorted(
+            sorted(version_name(*each) for each in made),
+            [version_name(*each) for each in sorted(
                 made, key=lambda each: (each[0], each[1].inverted))])
 
     def test_other_names_are_refused(self):
         for name in ('o', '\0v\0o', '\0V\0o', '\0V\0o\0x', '\0V\0o\0x\0y',
-                     'V\0o\0' + str(Stamp(1)), keys.LIFE):
-            for parse in (keys.parse_version, keys.parse_purge,
-                          keys.parse_listing):
+                     'V\0o\0' + str(Stamp(1)), LIFE):
+            for parse in (parse_version, parse_purge):
                 with self.assertRaises(ValueError):
                     parse(name)
 
     def test_the_hidden_container(self):
-        self.assertEqual('c/ü', keys.user_container(
-            keys.hidden_container('c/ü')))
+        self.assertEqual('c/ü', user_container(
+            hidden_container('c/ü')))
         with self.assertRaisesRegex(ValueError, 'name of a row'):
-            keys.user_container('c')
+            user_container('c')
 
 
 def entry(ticks=0, deleted=False, site=('south', 1), vector=None, **fields):
@@ -257,7 +262,7 @@ class TestRowsOfVersions(unittest.TestCase):
 
     def test_a_row_without_a_site_is_refused(self):
         with self.assertRaisesRegex(ValueError, 'name of a site'):
-            entry_of(Row(keys.version_name('o', Stamp(1)), Stamp(1),
+            entry_of(Row(version_name('o', Stamp(1)), Stamp(1),
                          etag='abc'))
 
     def test_parameters_beside_those_of_others(self):
@@ -319,7 +324,7 @@ class TestPlans(unittest.TestCase):
 
     def plan(self, held, *rows, listed=True):
         return planned(Held(
-            [row for row in held if row.name.startswith(keys.VERSIONS) and
+            [row for row in held if row.name.startswith(VERSIONS) and
              not row.deleted],
             {row.name: row for row in held
              if row.name in lookups('o', rows)}), 'o', rows, listed,
@@ -343,6 +348,11 @@ class TestPlans(unittest.TestCase):
         given = entry(5)
         self.assertEqual(given, entry_of(self.plan(
             [row_of(seen)], row_of(given)).head))
+
+    def test_a_purge_exceeds_its_version_whatever_the_clock_says(self):
+        for stamp in None, Stamp(T - 80):
+            row, = purge_rows(entry(), stamp, False)
+            self.assertGreater(row.stamp, row_of(entry()).stamp)
 
     def test_a_purge_and_its_version_in_any_order(self):
         row = row_of(entry())
@@ -388,7 +398,7 @@ class TestViews(unittest.TestCase):
         request = views.mending(Request('o', listed=True, clock=5.0),
                                 [View(head_row=old), View(head_row=new)])
         self.assertEqual(
-            ((WireRow.of(new),), (new.name, keys.purge_name(
+            ((WireRow.of(new),), (new.name, purge_name(
                 'o', entry().version.id)), True, None),
             (request.rows, request.names, request.listed, request.clock))
         self.assertIsNone(views.mending(Request('o'), [

@@ -9,12 +9,12 @@ from swift.common.header_key_dict import HeaderKeyDict
 from swift.common.utils import Timestamp
 from swift.container.backend import ContainerBroker
 
-from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import Life, life_row
 from swift_lightsync.versioning.core.row_data import (
     Entry,
     Row,
     entry_of,
+    hidden_container,
     listing_row,
     purge_record,
     row_of,

@@ -5,7 +5,7 @@ that they have, and does not get what they had.
 
 from unittest import mock
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container_headers import ENABLED, sysmeta
 from tests.unit.versioning.sites_world import (

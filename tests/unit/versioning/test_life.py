@@ -7,17 +7,13 @@ from unittest import mock
 
 from swift.common.utils import Timestamp
 
-from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.life import (
-    ENABLED,
-    Life,
-    as_of,
-)
+from swift_lightsync.versioning.core.life import ENABLED, Life, as_of
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container_headers import enabled_headers
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.sites import arrivals
-from swift_lightsync.versioning.sites.life import apply_life
+from swift_lightsync.versioning.sites.applying import apply_life
 from swift_lightsync.versioning.strategies.strategy import Strategy
 from tests.unit.versioning.sites_world import (
     ACCOUNT,

@@ -3,7 +3,7 @@
 not agree (VERSIONING.md §5).
 """
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.data.container_headers import (
     ENABLED,
     MODE,

@@ -14,11 +14,7 @@ import time
 from contextlib import contextmanager
 
 from tests.unit.versioning.lives_world import HIDDEN, OBJECTS, World
-from tests.unit.versioning.sites_world import (
-    SITES,
-    STRATEGIES,
-    SitesTestCase,
-)
+from tests.unit.versioning.sites_world import SITES, STRATEGIES, SitesTestCase
 
 TRACES = int(os.environ.get('TRACES', 12))
 FIRST = int(os.environ.get('FIRST_TRACE', 1))

@@ -7,7 +7,7 @@ from unittest import mock
 from swift.common import registry
 
 from swift_lightsync.common.options import OptionError
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.proxy import middleware
 from swift_lightsync.versioning.proxy.account_context import (
     hidden_params,

@@ -5,25 +5,24 @@ from unittest import mock
 
 from swift.common import storage_policy
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
-from swift.common.swob import (
-    HTTPForbidden,
-)
+from swift.common.swob import HTTPForbidden
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.proxy import middleware
 from swift_lightsync.versioning.rows.rows import RowsUnavailable, VerbMissing
-from tests.unit.sync.fixtures import SwiftTestCase
-from tests.unit.versioning.container_case import (
+from tests.unit.versioning.memory import MemoryRows
+from tests.unit.versioning.object_case import (
     ENABLE,
     HIDDEN,
     SUSPEND,
     ContainerCase,
 )
-from tests.unit.versioning.memory import MemoryRows
 from tests.unit.versioning.proxies import Pipeline
+from tests.unit.versioning.strategy_case import of_both_modes
 
 
-class ChangesCase(ContainerCase):
+@of_both_modes
+class TestChanges(ContainerCase):
 
     # Enable
 
@@ -187,11 +186,7 @@ class ChangesCase(ContainerCase):
         self.assertEqual(14, found['bytes'])
 
 
-class TestWriteRepair(ChangesCase, SwiftTestCase):
-    mode = 'write-repair'
-
-
-class TestReadRepair(ChangesCase, SwiftTestCase):
+class TestCounts(ContainerCase):
     mode = 'read-repair'
 
     def test_many_versions_are_not_counted_one_by_one(self):

@@ -12,23 +12,21 @@ from swift.common.swob import (
 
 from swift_lightsync.versioning.core.life import Life
 from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.rows.rows import (
-    ClockRefused,
-    RowsUnavailable,
-)
+from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
 from swift_lightsync.versioning.strategies.strategy import Mode
-from tests.unit.sync.fixtures import SwiftTestCase
-from tests.unit.versioning.container_case import (
+from tests.unit.versioning.memory import MemoryRows
+from tests.unit.versioning.object_case import (
     ENABLE,
     HIDDEN,
     SUSPEND,
     ContainerCase,
 )
-from tests.unit.versioning.memory import MemoryRows
 from tests.unit.versioning.proxies import Pipeline
+from tests.unit.versioning.strategy_case import of_both_modes
 
 
-class DeletionsCase(ContainerCase):
+@of_both_modes
+class TestDeletions(ContainerCase):
 
     # Delete
 
@@ -284,11 +282,3 @@ class DeletionsCase(ContainerCase):
             self.assertEqual(201, self.ask('PUT', 'c').status_int)
             self.assertEqual(409, self.ask('PUT', 'd').status_int)
         self.assertEqual(ahead, self.life())
-
-
-class TestWriteRepair(DeletionsCase, SwiftTestCase):
-    mode = 'write-repair'
-
-
-class TestReadRepair(DeletionsCase, SwiftTestCase):
-    mode = 'read-repair'

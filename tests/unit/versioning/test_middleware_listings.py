@@ -3,18 +3,14 @@
 
 import json
 
-from swift.common.swob import (
-    Request,
-)
+from swift.common.swob import Request
 
-from tests.unit.sync.fixtures import SwiftTestCase
-from tests.unit.versioning.container_case import (
-    SUSPEND,
-    ContainerCase,
-)
+from tests.unit.versioning.object_case import SUSPEND, ContainerCase
+from tests.unit.versioning.strategy_case import of_both_modes
 
 
-class ListingsCase(ContainerCase):
+@of_both_modes
+class TestListings(ContainerCase):
 
     def test_a_listing_has_the_latest_of_each_object(self):
         self.ask.put('a', 'x')
@@ -146,11 +142,3 @@ class ListingsCase(ContainerCase):
         self.ask('PUT', 'd/o', body='x')
         self.assertEqual([('o', 'null', True)],
                          self.ask.versions(path='d'))
-
-
-class TestWriteRepair(ListingsCase, SwiftTestCase):
-    mode = 'write-repair'
-
-
-class TestReadRepair(ListingsCase, SwiftTestCase):
-    mode = 'read-repair'

@@ -12,8 +12,10 @@ from swift.common.swob import (
     wsgi_quote,
 )
 
-from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    hidden_container,
+)
 from swift_lightsync.versioning.data.object_data import DELETE_AT
 from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
 from tests.unit.versioning.memory import MemoryRows

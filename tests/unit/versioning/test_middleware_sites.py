@@ -9,13 +9,12 @@ from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import HTTPException, Request
 from swift.common.utils import Timestamp
 
-from swift_lightsync.versioning.core.keys import hidden_container
 from swift_lightsync.versioning.core.life import ENABLED, Life
-from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.row_data import Entry, hidden_container
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Version
 from swift_lightsync.versioning.proxy.site_requests import SiteRequests
-from swift_lightsync.versioning.sites.life import apply_life
+from swift_lightsync.versioning.sites.applying import apply_life
 from tests.unit.sync.fixtures import SwiftTestCase
 from tests.unit.versioning.proxies import START, Pipeline
 

@@ -5,8 +5,11 @@ from unittest import mock
 
 from swift.common.swob import HTTPServiceUnavailable
 
-from swift_lightsync.versioning.core.keys import version_name
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Entry
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    Entry,
+    version_name,
+)
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.data import object_writes

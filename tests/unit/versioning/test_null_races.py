@@ -11,8 +11,11 @@ orders by dice.
 import random
 from dataclasses import replace
 
-from swift_lightsync.versioning.core.keys import purge_name, version_name
-from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    purge_name,
+    version_name,
+)
 from swift_lightsync.versioning.core.stamp import SiteClock
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.rows.rows import RowsUnavailable

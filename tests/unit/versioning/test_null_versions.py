@@ -5,14 +5,13 @@ that are written while it is suspended.
 
 from unittest import mock
 
-from swift.common.swob import (
-    HTTPForbidden,
-    HTTPServiceUnavailable,
-    Request,
-)
+from swift.common.swob import HTTPForbidden, HTTPServiceUnavailable, Request
 
-from swift_lightsync.versioning.core.keys import LIFE, hidden_container
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    LIFE,
+    hidden_container,
+)
 from swift_lightsync.versioning.data import object_writes
 from swift_lightsync.versioning.data.object_writes import ObjectWrites
 from tests.unit.versioning.object_case import ObjectCase

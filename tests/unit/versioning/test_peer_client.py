@@ -6,14 +6,8 @@ from unittest import mock
 
 from swift_lightsync.versioning.core import shipping
 from swift_lightsync.versioning.core.row_data import Kind
-from swift_lightsync.versioning.core.shipping import (
-    MAX_HEAD,
-    Group,
-    Offered,
-)
-from swift_lightsync.versioning.core.signature import (
-    ANSWER_HEADER,
-)
+from swift_lightsync.versioning.core.shipping import MAX_HEAD, Group, Offered
+from swift_lightsync.versioning.core.signature import ANSWER_HEADER
 from swift_lightsync.versioning.core.stamp import TICKS
 from swift_lightsync.versioning.core.version import Vector
 from swift_lightsync.versioning.sites import receiver as receiver_module
@@ -24,14 +18,8 @@ from swift_lightsync.versioning.sites.peer_client import (
     PeerRefused,
 )
 from tests.unit.sync.fixtures import served
-from tests.unit.versioning.receiver_case import (
-    BODY,
-    ReceiverCase,
-)
-from tests.unit.versioning.sites_world import (
-    ACCOUNT,
-    CONTAINER,
-)
+from tests.unit.versioning.receiver_case import BODY, ReceiverCase
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER
 
 
 class TestClient(ReceiverCase):

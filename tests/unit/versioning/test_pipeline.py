@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""swift_lightsync/versioning/proxy/pipeline.py: a proxy whose pipeline would
+"""swift_lightsync/versioning/proxy/middleware.py: a proxy whose pipeline would
 keep versions wrongly does not start."""
 
 import os

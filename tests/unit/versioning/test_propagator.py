@@ -5,8 +5,7 @@ from unittest import mock
 
 from swift.proxy.controllers.base import get_container_info
 
-from swift_lightsync.versioning.core.keys import hidden_container
-from swift_lightsync.versioning.core.row_data import Kind
+from swift_lightsync.versioning.core.row_data import Kind, hidden_container
 from swift_lightsync.versioning.core.shipping import Group, Offered
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.rows.rows import Rows

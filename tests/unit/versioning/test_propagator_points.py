@@ -5,14 +5,10 @@ import os
 import signal
 from unittest import mock
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.sites.database import Database
 from swift_lightsync.versioning.sites.peer_task import PeerTask
-from tests.unit.versioning.sites_world import (
-    CONTAINER,
-    DEVICES,
-    SitesTestCase,
-)
+from tests.unit.versioning.sites_world import CONTAINER, DEVICES, SitesTestCase
 
 
 class TestPoints(SitesTestCase):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows that the propagator repairs, and records of purges that it drops."""
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
     hidden_container,
     listing_name,
+    listing_row,
 )
-from swift_lightsync.versioning.core.row_data import listing_row
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from tests.unit.versioning.sites_world import CONTAINER, SitesTestCase

@@ -8,10 +8,10 @@ import unittest
 
 from swift.common.concurrency import Queue, spawn
 
-from swift_lightsync.versioning.core.keys import listing_name
 from swift_lightsync.versioning.core.row_data import (
     Entry,
     listed_of,
+    listing_name,
 )
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp, offset_of
 from swift_lightsync.versioning.core.verb import Request

@@ -8,11 +8,12 @@ from unittest import mock
 from swift.common.swob import HTTPServiceUnavailable
 
 from swift_lightsync.versioning.core import shipping
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.core.row_data import (
+    DELETE_MARKER,
+    Kind,
     hidden_container,
 )
-from swift_lightsync.versioning.core.life import Life
-from swift_lightsync.versioning.core.row_data import DELETE_MARKER, Kind
 from swift_lightsync.versioning.core.shipment import Shipment
 from swift_lightsync.versioning.core.shipping import (
     LATER,
@@ -21,23 +22,13 @@ from swift_lightsync.versioning.core.shipping import (
     Group,
     Offered,
 )
-from swift_lightsync.versioning.core.signature import (
-    ANSWER_HEADER,
-)
+from swift_lightsync.versioning.core.signature import ANSWER_HEADER
 from swift_lightsync.versioning.core.stamp import TICKS, Stamp
 from swift_lightsync.versioning.core.version import Vector
 from swift_lightsync.versioning.sites import arrivals
 from swift_lightsync.versioning.sites import receiver as receiver_module
-from tests.unit.versioning.receiver_case import (
-    BODY,
-    ReceiverCase,
-    framed,
-)
-from tests.unit.versioning.sites_world import (
-    ACCOUNT,
-    CONTAINER,
-    SiteContainer,
-)
+from tests.unit.versioning.receiver_case import BODY, ReceiverCase, framed
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SiteContainer
 
 
 class TestWhatIsSigned(ReceiverCase):

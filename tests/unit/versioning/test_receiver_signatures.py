@@ -9,10 +9,7 @@ from unittest import mock
 
 from swift.common.swob import Request
 
-from swift_lightsync.versioning.core.shipping import (
-    MAX_HEAD,
-    MAX_SMALL,
-)
+from swift_lightsync.versioning.core.shipping import MAX_HEAD, MAX_SMALL
 from swift_lightsync.versioning.core.signature import (
     ANSWER_HEADER,
     HEADER,
@@ -29,9 +26,7 @@ from tests.unit.versioning.receiver_case import (
     ReceiverCase,
     framed,
 )
-from tests.unit.versioning.sites_world import (
-    key_of,
-)
+from tests.unit.versioning.sites_world import key_of
 
 
 class TestSignatures(ReceiverCase):

@@ -6,20 +6,16 @@ from unittest import mock
 
 from swift.common.swob import Response
 
-from swift_lightsync.versioning.core.keys import (
-    listing_name,
-    version_name,
-)
 from swift_lightsync.versioning.core.row_data import (
     Row,
+    listing_name,
     row_of,
+    version_name,
 )
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page, Request
 from swift_lightsync.versioning.rows import replicas, views
-from swift_lightsync.versioning.rows.rows import (
-    RowsUnavailable,
-)
+from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from tests.unit.sync.fixtures import wait_for
 from tests.unit.versioning.rows_case import (
     RowsCase,

@@ -7,12 +7,10 @@ from swift.common.concurrency import sleep
 from swift.common.swob import Response
 from swift.container import server as swift_server
 
-from swift_lightsync.versioning.core.keys import (
-    listing_name,
-)
 from swift_lightsync.versioning.core.row_data import (
     Row,
     listed_of,
+    listing_name,
     row_of,
 )
 from swift_lightsync.versioning.core.stamp import Stamp

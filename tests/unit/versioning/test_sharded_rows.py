@@ -7,11 +7,12 @@ from urllib.parse import quote
 
 from swift.common.utils import ShardRange, Timestamp
 
-from swift_lightsync.versioning.core.keys import (
+from swift_lightsync.versioning.core.row_data import (
+    Entry,
+    Row,
     hidden_container,
     listing_name,
 )
-from swift_lightsync.versioning.core.row_data import Entry, Row
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.core.version import Vector, Version

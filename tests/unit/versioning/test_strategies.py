@@ -3,15 +3,11 @@
 
 from dataclasses import replace
 
-from swift_lightsync.versioning.core.keys import version_name
 from swift_lightsync.versioning.core.life import Life
-from swift_lightsync.versioning.core.row_data import Entry
+from swift_lightsync.versioning.core.row_data import Entry, version_name
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.version import Vector, Version
-from swift_lightsync.versioning.rows.rows import (
-    ClockRefused,
-    RowsUnavailable,
-)
+from swift_lightsync.versioning.rows.rows import ClockRefused, RowsUnavailable
 from tests.unit.versioning.fakes import NOW
 from tests.unit.versioning.strategy_case import (
     StrategyCase,

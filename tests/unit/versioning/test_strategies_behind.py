@@ -3,8 +3,7 @@
 
 from dataclasses import replace
 
-from swift_lightsync.versioning.core.keys import purge_name
-from swift_lightsync.versioning.core.row_data import Entry, row_of
+from swift_lightsync.versioning.core.row_data import Entry, purge_name, row_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from swift_lightsync.versioning.core.version import Vector, Version

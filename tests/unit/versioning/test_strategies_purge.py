@@ -3,8 +3,7 @@
 
 from dataclasses import replace
 
-from swift_lightsync.versioning.core.keys import purge_name
-from swift_lightsync.versioning.core.row_data import purge_record
+from swift_lightsync.versioning.core.row_data import purge_name, purge_record
 from swift_lightsync.versioning.core.verb import Request, WireRow
 from tests.unit.versioning.strategy_case import StrategyCase, of_each_strategy
 

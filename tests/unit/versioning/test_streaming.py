@@ -22,10 +22,7 @@ from swift_lightsync.versioning.core.sync_point import Follower
 from swift_lightsync.versioning.sites import outgoing
 from swift_lightsync.versioning.sites.local_data import DataMissing
 from swift_lightsync.versioning.sites.outgoing import Reader
-from swift_lightsync.versioning.sites.peer_client import (
-    PeerDown,
-    PeerRefused,
-)
+from swift_lightsync.versioning.sites.peer_client import PeerDown, PeerRefused
 from tests.unit.versioning.fakes import NOW
 from tests.unit.versioning.streaming_case import (
     Database,

@@ -40,6 +40,11 @@ class TestReport(unittest.TestCase):
         self.state = SyncState('rome', now, 6, 1, 2, (self.peer,))
         self.now = now
 
+    def write_peer(self, **values):
+        """Write a record whose only peer has other values."""
+        self.write(replace(self.state, peers=(
+            replace(self.peer, **values),)))
+
     def write(self, state):
         with open(os.path.join(self.root, FILE), 'w') as recon:
             json.dump({KEY: state.to_json()}, recon)
@@ -78,8 +83,7 @@ class TestReport(unittest.TestCase):
         self.assertNotRegex(text, '(rome|paris) has no section')
 
     def test_a_site_that_lags_is_told_of_when_it_lags_too_long(self):
-        self.write(replace(self.state, peers=(replace(
-            self.peer, rows=3, oldest=self.now - 100),)))
+        self.write_peer(rows=3, oldest=self.now - 100)
         self.assertEqual(0, self.report()[0])
         status, text = self.report('--max-seconds', '50')
         self.assertEqual(1, status)
@@ -87,14 +91,12 @@ class TestReport(unittest.TestCase):
         self.assertIn('! ', text)
 
     def test_one_is_not_counted_as_many(self):
-        self.write(replace(self.state, peers=(replace(
-            self.peer, rows=1, oldest=self.now - 1),)))
+        self.write_peer(rows=1, oldest=self.now - 1)
         self.assertRegex(self.report()[1], 'may lack 1 change, oldest')
 
     def test_a_refused_deletion_is_not_said_to_be_a_version(self):
-        self.write(replace(self.state, peers=(replace(
-            self.peer, rows=1, oldest=self.now - 1000,
-            error='the container has versions'),)))
+        self.write_peer(rows=1, oldest=self.now - 1000,
+                        error='the container has versions')
         self.assertRegex(self.report()[1], 'paris has not taken a change for '
                          r'\d+\.\d s: the container has versions')
 
@@ -107,16 +109,14 @@ class TestReport(unittest.TestCase):
             self.assertNotIn('has all', text)
 
     def test_nobody_has_all_who_was_not_compared_again(self):
-        self.write(replace(self.state, peers=(
-            replace(self.peer, error='403: no peer'),)))
+        self.write_peer(error='403: no peer')
         status, text = self.report()
         self.assertEqual(1, status)
         self.assertIn('paris was not compared again: 403: no peer', text)
         self.assertIn('paris had all, compared', text)
 
     def test_containers_that_differ_for_too_long_are_told_of(self):
-        self.write(replace(self.state, peers=(replace(
-            self.peer, differing=3, since=self.now - 100),)))
+        self.write_peer(differing=3, since=self.now - 100)
         self.assertEqual(0, self.report()[0])
         status, text = self.report('--max-seconds', '50')
         self.assertEqual(1, status)
@@ -124,8 +124,7 @@ class TestReport(unittest.TestCase):
                       self.root, text)
 
     def test_a_site_that_does_not_answer_is_told_of(self):
-        self.write(replace(self.state, peers=(replace(
-            self.peer, failures=2, error='refused\x1b[0m'),)))
+        self.write_peer(failures=2, error='refused\x1b[0m')
         status, text = self.report()
         self.assertEqual(1, status)
         self.assertIn('paris does not answer: refused?[0m', text)

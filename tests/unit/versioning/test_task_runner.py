@@ -12,42 +12,27 @@ from swift.common.concurrency import sleep, spawn
 from swift_lightsync.common.backoff import Backoff
 from swift_lightsync.versioning.core.progress import turn
 from swift_lightsync.versioning.core.sync_point import QUEUE
-from swift_lightsync.versioning.sites.options import (
-    PropagatorOptions,
-)
+from swift_lightsync.versioning.sites.options import PropagatorOptions
 from swift_lightsync.versioning.sites.task_runner import TaskRunner
 from tests.unit.sync.fixtures import CapturingLogger
+from tests.unit.versioning import streaming_case
 from tests.unit.versioning.fakes import NOW
 
 
-class Database:
+class Database(streaming_case.Database):
     """It has so many rows, and each is a version."""
 
-    hidden = True
-
-    account = 'a'
-
     def __init__(self, id, rows, place):
-        self.id = self.container = id
+        super().__init__((), id)
+        self.id = id
         self.place = place
         self.rows = rows
-        self.saved = -1
 
     def items(self, after, limit=1000):
         return [(row, NOW, SimpleNamespace(
             rowid=row, database=self.id, row=SimpleNamespace(name=str(row)),
             entry=SimpleNamespace(size=1)))
             for row in range(max(1, after + 1), self.rows + 1)][:limit]
-
-    def items_at(self, rowids):
-        return {row: item for row, _, item in self.items(-1, 10 ** 6)
-                if row in rowids}
-
-    def point(self, task):
-        return self.saved
-
-    def save_point(self, task, point):
-        self.saved = point
 
 
 class Databases(dict):

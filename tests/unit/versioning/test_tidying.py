@@ -3,7 +3,7 @@
 
 from unittest import mock
 
-from swift_lightsync.versioning.core.keys import version_name
+from swift_lightsync.versioning.core.row_data import version_name
 from swift_lightsync.versioning.core.verb import Request
 from swift_lightsync.versioning.server.row_table import record_of
 from swift_lightsync.versioning.strategies.strategy import Strategy

@@ -21,20 +21,18 @@ from swift.common.utils import ShardRange, Timestamp
 from swift_lightsync.container_server import ContainerController
 from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.heads import purge_rows
-from swift_lightsync.versioning.core.keys import (
-    UNUSED,
-    VERSIONS,
-    hidden_container,
-    listing_name,
-    versions_of,
-)
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
+    UNUSED,
+    VERSIONS,
     Entry,
     Row,
     entry_of,
+    hidden_container,
     listed_of,
+    listing_name,
     row_of,
+    versions_of,
 )
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.core.version import Vector, Version

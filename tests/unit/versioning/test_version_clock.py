@@ -8,7 +8,7 @@ import os
 import shutil
 from unittest import mock
 
-from swift_lightsync.versioning.core.keys import hidden_container
+from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.sites import version_clock
 from swift_lightsync.versioning.sites.propagator import (
     SECTION,
@@ -16,11 +16,7 @@ from swift_lightsync.versioning.sites.propagator import (
 )
 from swift_lightsync.versioning.sites.version_clock import main
 from tests.unit.sync.fixtures import wait_for
-from tests.unit.versioning.sites_world import (
-    ACCOUNT,
-    CONTAINER,
-    SitesTestCase,
-)
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
 HOUR = 3600
 

@@ -83,8 +83,8 @@ def storage_of(auth, storage):
     :returns: a ``base.Storage``, to be opened
     :raises ConfigError: if one of their configs is wrong
     """
-    made = load('storage', storage.type).from_config
-    login = load('auth', auth.type).from_config(auth.config)
+    made = load('storage', storage.type)
+    login = load('auth', auth.type)(auth.config)
     places = endpoints(storage.config)
     if not places:
         return made(storage.config, login)

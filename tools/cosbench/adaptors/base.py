@@ -64,20 +64,11 @@ class Auth:
     cache_key: Any = None
 
     def __init__(self, config=None):
-        """Have no settings.
-
-        :param config: see ``from_config``
-        """
-
-    @classmethod
-    def from_config(cls, config):
-        """Make an auth from the config of its element.
+        """Read the settings.
 
         :param config: the ``Config`` of the element
-        :returns: an ``Auth``
         :raises ConfigError: if a key is missing or has a wrong value
         """
-        return cls(config)
 
     async def login(self):
         """Log in, once.
@@ -99,21 +90,12 @@ class Storage:
     endpoints: tuple['Storage', ...] | None = None
 
     def __init__(self, config=None, auth=None):
-        """Have no settings.
-
-        :param config, auth: see ``from_config``
-        """
-
-    @classmethod
-    def from_config(cls, config, auth):
-        """Make a storage from the config of its element.
+        """Read the settings.
 
         :param config: the ``Config`` of the element
         :param auth: an ``Auth``
-        :returns: a ``Storage``
         :raises ConfigError: if a key is missing or has a wrong value
         """
-        return cls(config, auth)
 
     async def open(self):
         """Log in. Called once, before all operations.

@@ -32,17 +32,15 @@ class HttpAuth(Auth):
 
     :param config: auth_url or url; timeout; retry; caching; what
         ``Connector`` takes
+    :param options: of the ``Connector``
     """
 
-    #: Milliseconds.
-    default_timeout = 30000
-
-    def __init__(self, config):
+    def __init__(self, config, **options):
         key = 'auth_url' if 'auth_url' in config else 'url'
         if key not in config:
             raise ConfigError('auth_url is missing from the config')
         self._url = config.parsed(key, parse_url)
-        self._connector = Connector(config, self.default_timeout)
+        self._connector = Connector(config, **options)
         self.retry = config.integer('retry', 0, most=MAX_RETRY)
         if config.flag('caching', False):
             self.cache_key = (type(self), config)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Storages that are asked over HTTP: all but the dialect of each."""
 
+import re
 from typing import Any
 
 from cosbench.adaptors.base import WHOLE, OperationError, Storage, Transfer
 from cosbench.adaptors.parts import Answer
+
+#: Whether a name is as it is when it is quoted, as most are.
+is_plain = re.compile(r'[A-Za-z0-9_.~/-]*', re.ASCII).fullmatch
 
 
 def done(response):
@@ -15,6 +19,17 @@ def done(response):
 def received(response):
     """Return the ``Transfer`` of a request for data."""
     return Transfer(response.first_byte, response.size)
+
+
+def etag_of(response):
+    """Return the ETag of an answer, as a text.
+
+    :raises OperationError: if there is none
+    """
+    etag = response.headers.get(b'etag')
+    if etag is None:
+        raise OperationError('protocol', 'an upload without an ETag')
+    return etag.decode('latin1')
 
 
 class HttpStorage(Storage):

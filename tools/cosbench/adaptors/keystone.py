@@ -33,10 +33,8 @@ class Keystone(HttpAuth):
     :param config: see above, and ``HttpAuth``
     """
 
-    default_timeout = 10000
-
     def __init__(self, config):
-        super().__init__(config)
+        super().__init__(config, timeout=10000)
         # A token that was got for a token expires with it.
         self.renewable = not config.text('usertoken', '')
         self._target = _VERSION.sub('', self._url.path, 1) \

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adaptors that do nothing, and the auth that has its token already."""
 
-from cosbench.adaptors.base import (
-    Auth,
-    Credentials,
-    Storage,
-    Transfer,
-    clock,
-)
+from cosbench.adaptors.base import Auth, Credentials, Storage, Transfer, clock
 from cosbench.adaptors.http1 import parse_url
 from cosbench.adaptors.settings import one_line
 

@@ -11,44 +11,37 @@
 
 import ipaddress
 import re
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
 from urllib.parse import quote
 
-from cosbench.adaptors import s3_multipart
 from cosbench.adaptors.base import WHOLE, OperationError, Transfer
 from cosbench.adaptors.core import s3_bodies, sigv4
 from cosbench.adaptors.http1 import Url, parse_url
 from cosbench.adaptors.http_auth import Payload
-from cosbench.adaptors.http_storage import HttpStorage, done, received
-from cosbench.adaptors.parts import Answer
+from cosbench.adaptors.http_storage import (
+    HttpStorage,
+    done,
+    etag_of,
+    is_plain,
+    received,
+)
+from cosbench.adaptors.parts import Answer, put_all
 from cosbench.adaptors.s3_signing import Signing
 from cosbench.adaptors.settings import Connector, one_line
 from cosbench.errors import ConfigError
 
-#: Milliseconds.
-TIMEOUT = 30000
 ENDPOINT = 'http://s3.amazonaws.com'
 #: Where a bucket is without a LocationConstraint.
 HOME = 'us-east-1'
+#: Containers of which it is known where they are.
 _MOST_PLACES = 4096
 _OK = range(200, 300)
 _IN_HOST = re.compile(r'[a-z0-9][a-z0-9-]{1,61}[a-z0-9]')
-_PLAIN = re.compile(r'[A-Za-z0-9_.~/-]*', re.ASCII).fullmatch
 _OF_REGION = re.compile(r's3[.-]([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com')
 #: Creating what is there: a success, as in COSBench.
 _EXISTS = (b'BucketAlreadyOwnedByYou', b'BucketAlreadyExists')
-
-
-class _Known:
-    """A body whose length is told, whatever it says."""
-
-    chunked = False
-
-    def __init__(self, body):
-        self._body = body
-        self.size = body.size
-
-    def __iter__(self):
-        return iter(self._body)
 
 
 class S3Storage(HttpStorage):
@@ -67,8 +60,7 @@ class S3Storage(HttpStorage):
         super().__init__()
         self._url = config.parsed(
             'endpoint', parse_url, parse_url('endpoint', ENDPOINT))
-        self._connector = Connector(
-            config, TIMEOUT, _proxy(config, self._url))
+        self._connector = Connector(config, via=_proxy(config, self._url))
         host = _OF_REGION.fullmatch(self._url.host)
         self._region = one_line(config, 'region', host[1] if host else HOME)
         self._signing = Signing(
@@ -78,8 +70,7 @@ class S3Storage(HttpStorage):
             config.flag('payload_signing', False))
         self._in_path = config.flag('path_style_access', False) or \
             _is_address(self._url.host)
-        #: Of so many containers, what ``_place`` returns.
-        self._places = {}
+        self._placed = lru_cache(_MOST_PLACES)(self._place)
 
     def _place(self, container):
         """Return the client of a bucket, and its path with a slash."""
@@ -99,14 +90,9 @@ class S3Storage(HttpStorage):
 
     async def _request(self, method, container, name='', query=(),
                        body=None, sink=None, headers=()):
-        place = self._places.get(container)
-        if place is None:
-            place = self._place(container)
-            if len(self._places) < _MOST_PLACES:
-                self._places[container] = place
-        client, path = place
+        client, path = self._placed(container)
         # Most names are as they are when they are quoted.
-        path += name if _PLAIN(name) else quote(name, safe='/-_.~')
+        path += name if is_plain(name) else quote(name, safe='/-_.~')
         query = sigv4.query_string(query) if query else ''
         signed = self._signing.lines(method, client.url, path, query, body,
                                      headers)
@@ -135,8 +121,8 @@ class S3Storage(HttpStorage):
 
     async def put(self, container, name, body, want=WHOLE):
         response = await self._request(
-            'PUT', container, name, (),
-            _Known(body) if body.chunked else body, None, want.headers)
+            'PUT', container, name, (), replace(body, chunked=False)
+            if body.chunked else body, None, want.headers)
         _check(response, 'PUT', container, name)
         return Transfer(response.first_byte, body.size)
 
@@ -167,8 +153,30 @@ class S3Storage(HttpStorage):
         return done(response)
 
     async def upload(self, container, name, bodies, parts, note, want=WHOLE):
-        return await s3_multipart.upload(self, container, name, bodies,
-                                         parts, note, want.headers)
+        answer = Answer()
+        await self.request('POST', container, name, [('uploads', '')],
+                           want.headers, sink=answer)
+        upload = ('uploadId', s3_bodies.upload_of(answer.data))
+
+        async def put(number, body):
+            response = await self.request(
+                'PUT', container, name, [('partNumber', str(number)), upload],
+                body=body)
+            return response.first_byte, etag_of(response)
+
+        try:
+            etags = await put_all(bodies, parts.parallel, put, note)
+            answer = Answer()
+            response = await self.request(
+                'POST', container, name, [upload], (),
+                Payload(s3_bodies.completion(etags)), answer)
+            # A completion that fails late has said 200 before.
+            s3_bodies.check_no_error(answer.data)
+        except OperationError:
+            with suppress(OperationError):
+                await self.request('DELETE', container, name, [upload])
+            raise
+        return Transfer(response.first_byte, sum(each.size for each in bodies))
 
     async def delete_with_parts(self, container, name):
         # The storage has them, and gives them up with the object.
@@ -183,7 +191,7 @@ class S3Storage(HttpStorage):
 
 def _check(response, method, *names):
     if response.status not in _OK:
-        raise OperationError.of_status(response.status, '%s %s: %s' % (
+        raise OperationError('http %d' % response.status, '%s %s: %s' % (
             method, '/'.join(name or '' for name in names),
             response.said()))
 

@@ -29,15 +29,15 @@ class Connector:
     """Makes clients that trust and wait as a config says.
 
     :param config: timeout, cacert, no_verify_ssl
-    :param default: of timeout, milliseconds
+    :param timeout: of a config without one, milliseconds
     :param via: the ``Url`` of a proxy, or None
     :raises ConfigError: if a value is wrong
     """
 
-    def __init__(self, config, default, via=None):
+    def __init__(self, config, timeout=30000, via=None):
         #: Seconds; 0: no limit.
         self._timeout = config.integer(
-            'timeout', default, most=MAX_TIMEOUT) / 1000
+            'timeout', timeout, most=MAX_TIMEOUT) / 1000
         self._via = via
         # Read now: a wrong one is found before anything runs.
         self._context = trust(config.text('cacert', None) or None,

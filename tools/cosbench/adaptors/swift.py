@@ -7,34 +7,42 @@
   workers, then the operation once more. A token that never was good is not
   renewed, or each operation would log in.
 - Nothing else is tried again.
+- Each upload of a large object (SLO, DLO) has segments of its own, so that
+  who reads the object as it was is not disturbed. What was overwritten leaves
+  its segments, as in any Swift, until the object is deleted with its parts.
 - As in COSBench: a list with an object is a HEAD of it; what is there
   already, or not there any more, is a success.
 """
 
-import re
+import uuid
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from cosbench.adaptors import swift_large
 from cosbench.adaptors.base import WHOLE, OperationError, Transfer
 from cosbench.adaptors.core import swift_bodies
 from cosbench.adaptors.http1 import header_lines, parse_url
 from cosbench.adaptors.http_auth import Payload
-from cosbench.adaptors.http_storage import HttpStorage, done, received
+from cosbench.adaptors.http_storage import (
+    HttpStorage,
+    done,
+    etag_of,
+    is_plain,
+    received,
+)
 from cosbench.adaptors.login import Login
-from cosbench.adaptors.parts import Answer
+from cosbench.adaptors.parts import Answer, put_all
 from cosbench.adaptors.settings import Connector, one_line
 from cosbench.errors import ConfigError
+from cosbench.workload.requests import Large
 
-#: Milliseconds.
-TIMEOUT = 30000
 _NOT_FOUND = 404
 _OCTETS = header_lines([('Content-Type', 'application/octet-stream')])
 _BULK = header_lines([('Content-Type', 'text/plain'),
                       ('Accept', 'application/json')])
 _TYPE = 'content-type'
-_PLAIN = re.compile(r'[A-Za-z0-9_.~/-]*', re.ASCII).fullmatch
+#: Segments that one request lists and deletes.
+_PAGE = 1000
 
 
 @lru_cache(maxsize=4096)
@@ -43,9 +51,8 @@ def _container(name):
 
 
 def _path(container, name):
-    # Most names are as they are when they are quoted.
     return _container(container) + b'/' + (
-        name if _PLAIN(name) else quote(name)).encode('ascii')
+        name if is_plain(name) else quote(name)).encode('ascii')
 
 
 @lru_cache(maxsize=64)
@@ -91,7 +98,7 @@ class SwiftStorage(HttpStorage):
 
     def __init__(self, config, auth):
         super().__init__()
-        self._connector = Connector(config, TIMEOUT)
+        self._connector = Connector(config)
         self._token = one_line(config, 'token', '')
         self._url = config.parsed('storage_url', parse_url, None)
         self._endpoint = config.parsed('endpoint', parse_url, None)
@@ -154,7 +161,7 @@ class SwiftStorage(HttpStorage):
         if 200 <= status < 300 or absent and status == _NOT_FOUND:
             account.good = True
             return response
-        raise OperationError.of_status(status, '%s %s: %s; X-Trans-Id %s' % (
+        raise OperationError('http %d' % status, '%s %s: %s; X-Trans-Id %s' % (
             method.decode(), (account.path + path).decode(),
             response.said(),
             response.headers.get(b'x-trans-id', b'-').decode('latin1')))
@@ -196,11 +203,42 @@ class SwiftStorage(HttpStorage):
         return done(response)
 
     async def upload(self, container, name, bodies, parts, note, want=WHOLE):
-        return await swift_large.upload(self, container, name, bodies, parts,
-                                        note, want.headers)
+        prefix = '%s/parts/%s/' % (name, uuid.uuid4().hex)
+
+        async def put(number, body):
+            response = await self.request(
+                'PUT', container, '%s%05d' % (prefix, number), body=body)
+            return response.first_byte, etag_of(response).strip('"')
+
+        etags = await put_all(bodies, parts.parallel, put, note)
+        query: list[tuple[str, str]] = []
+        headers, manifest = want.headers, b''
+        if parts.large is Large.DLO:
+            headers = (*headers, ('x-object-manifest', '%s/%s' % (
+                quote(container, safe=''), quote(prefix))))
+        else:
+            query = [('multipart-manifest', 'put')]
+            manifest = swift_bodies.manifest(container, [
+                ('%s%05d' % (prefix, number), etag, body.size) for number,
+                (etag, body) in enumerate(zip(etags, bodies), 1)])
+        response = await self.request('PUT', container, name, query, headers,
+                                      Payload(manifest))
+        return Transfer(response.first_byte, sum(each.size for each in bodies))
 
     async def delete_with_parts(self, container, name):
-        return await swift_large.delete_with_parts(self, container, name)
+        """Remove an object, then all segments that any upload of it left."""
+        deleted = await self.delete(container, name)
+        while True:
+            answer = Answer()
+            await self.request(
+                'GET', container, '', [
+                    ('format', 'json'), ('limit', str(_PAGE)),
+                    ('prefix', name + '/parts/')], sink=answer, absent=True)
+            # Of a container that is not there nothing is kept.
+            names = swift_bodies.names_of(answer.data)
+            if not names:
+                return deleted
+            await self.bulk_delete(container, names)
 
     async def list(self, container=None, name=None):
         if name:

@@ -70,17 +70,12 @@ async def _serve(args):
 
 
 def _child_arguments(args, port):
-    found = ['--host', args.host, '--port', str(port),
-             '--clock-window', str(args.clock_window),
-             '--log-level', args.log_level]
-    for option, value in (('--secret-file', args.secret_file),
-                          ('--tls-cert', args.tls_cert),
-                          ('--tls-key', args.tls_key),
-                          ('--files', args.files),
-                          ('--triggers', args.triggers),
-                          ('--request-log', args.request_log)):
+    found = ['--port', str(port)]
+    for name in ('host', 'clock_window', 'log_level', 'secret_file',
+                 'tls_cert', 'tls_key', 'files', 'triggers', 'request_log'):
+        value = getattr(args, name)
         if value:
-            found += [option, value]
+            found += ['--' + name.replace('_', '-'), str(value)]
     return found + ['--insecure'] * args.insecure + \
         ['--metrics'] * args.metrics
 

@@ -8,12 +8,13 @@ import ssl
 import sys
 import urllib.error
 import urllib.request
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from cosbench.commands import common_arguments
 from cosbench.document.reader import file_bytes
 from cosbench.driver.secret import TOKEN, client_tls, secret
 from cosbench.errors import ConfigError
+from cosbench.watch.core.targets import is_url
 from swift_lightsync.common.command import json_text
 
 TIMEOUT = 60.0
@@ -98,15 +99,7 @@ def call(args, method, path, body=None):
 
 def _url(text):
     """Return a URL of a controller, without a / at its end."""
-    try:
-        found = urlsplit(text)
-        # Asking for a port that is none raises.
-        good = found.scheme in ('http', 'https') and found.hostname and \
-            (found.port or 1) and found.hostname.encode('idna') and \
-            text.isascii() and text.isprintable() and ' ' not in text
-    except ValueError:
-        good = False
-    if not good:
+    if not is_url(text):
         raise ConfigError.of('controller', text, 'a URL of http or https')
     return text.rstrip('/')
 

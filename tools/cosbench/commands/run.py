@@ -57,11 +57,7 @@ async def _run(args):
 
 
 def _check_writable(path):
-    """Refuse before a run, which may be long, what cannot be written after it.
-
-    :param path: what ``--json`` names
-    :raises ConfigError: if it cannot be written
-    """
+    """Refuse before a run, which may be long, what cannot be written then."""
     if _is_stream(path):
         return
     directory = os.path.dirname(path) or '.'

@@ -3,8 +3,11 @@
 
 import json
 
+from cosbench import adaptors
 from cosbench.commands import common_arguments
-from cosbench.document.validate import check
+from cosbench.document.reader import read_file
+from cosbench.document.validate import in_words, summary
+from cosbench.errors import WorkloadError
 
 
 def add(name, command):
@@ -22,14 +25,37 @@ def add(name, command):
 
 def main(args):
     """Check the files; return exit status 0 if each is a workload."""
-    findings = [check(path, args.strict) for path in args.files]
+    findings = [_check(path, args.strict) for path in args.files]
     if args.json:
         print(json.dumps(findings, indent=2))
     else:
-        for finding in findings:
-            for line in _lines(finding):
-                print(line)
-    return 0 if all(finding['ok'] for finding in findings) else 1
+        for line in (line for each in findings for line in _lines(each)):
+            print(line)
+    return 0 if all(each['ok'] for each in findings) else 1
+
+
+def _check(path, is_strict):
+    """Check one file.
+
+    :returns: the finding as a dict for JSON; each of its problems has the
+        line (0: the file as a whole), the kind and the reason
+    """
+    found = None
+    try:
+        document = read_file(path, adaptors.installed())
+        problems = [(each.line, 'error' if is_strict and each.is_unknown_key
+                     else 'warning', each.reason)
+                    for each in document.warnings]
+        if all(kind == 'warning' for _, kind, _ in problems):
+            found = summary(document.workload)
+    except OSError as err:
+        problems = [(0, 'error', err.strerror or str(err))]
+    except WorkloadError as err:
+        problems = [(each.line, 'error', each.reason)
+                    for each in err.problems]
+    return {'file': path, 'ok': found is not None, 'summary': found,
+            'problems': [dict(zip(('line', 'kind', 'reason'), problem))
+                         for problem in problems]}
 
 
 def _lines(finding):
@@ -39,11 +65,4 @@ def _lines(finding):
         warning = 'warning: ' if problem['kind'] == 'warning' else ''
         yield '%s: %s%s' % (place, warning, problem['reason'])
     if finding['ok']:
-        found = finding['summary']
-        yield '%s: ok: %s: %d stages, %d works, at most %d workers, ' \
-            'operations %s; auth %s, storage %s' % (
-                finding['file'], found['name'], found['stages'],
-                found['works'], found['most_workers'],
-                ', '.join('%d %s' % (number, kind) for kind, number
-                          in found['operations'].items()),
-                ', '.join(found['auth']), ', '.join(found['storage']))
+        yield '%s: ok: %s' % (finding['file'], in_words(finding['summary']))

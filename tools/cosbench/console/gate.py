@@ -97,10 +97,7 @@ class Gate:
 
 
 def check_origin(request):
-    """Refuse a request that another site's page has sent.
-
-    :raises web.HTTPForbidden: if another site's page has sent it
-    """
+    """Refuse (``HTTPForbidden``) what another site's page has sent."""
     origin = request.headers.get('Origin')
     site = request.headers.get('Sec-Fetch-Site', 'same-origin')
     # Which of the two a proxy that ends TLS hides.

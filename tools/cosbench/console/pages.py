@@ -101,21 +101,15 @@ def refusal(name, problems):
     return alert(tag('p', '%s is refused:' % name), _places(name, problems))
 
 
-def acceptance(name, summary, warnings):
+def acceptance(name, words, warnings):
     """Return what an accepted document has, and its warnings.
 
-    :param summary: from ``validate.summary``
+    :param words: from ``validate.in_words``
     :param warnings: ``Problem`` objects
     """
-    words = '%s is a workload: %s, %d stages, %d works, at most %d workers' \
-        '; operations: %s; storage: %s' % (
-            name, summary['name'], summary['stages'], summary['works'],
-            summary['most_workers'],
-            ', '.join('%d %s' % (number, kind) for kind, number
-                      in summary['operations'].items()),
-            ', '.join(summary['storage']))
-    return tag('div', tag('p', words), _places(name, warnings),
-               class_='notice', role='status', tabindex='-1', autofocus=True)
+    return tag('div', tag('p', '%s is a workload: %s' % (name, words)),
+               _places(name, warnings), class_='notice', role='status',
+               tabindex='-1', autofocus=True)
 
 
 def _places(name, problems):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from cosbench.console import assets, pages
+from cosbench.console import pages
+from cosbench.console.assets import asset
 from cosbench.console.experiment_pages import ExperimentPages
 from cosbench.console.frame import page as _page
 from cosbench.console.frame import see_other
@@ -116,8 +117,7 @@ class Console:
             self._add(router, method, path, self._for_sessions(handler))
         self._add(router, 'GET', '/login', _for_people(self._login_form))
         self._add(router, 'POST', '/login', _for_people(self._login))
-        self._add(router, 'GET', '/static/{name}',
-                  _for_people(assets.handler(assets.load())))
+        self._add(router, 'GET', '/static/{name}', _for_people(asset))
 
     def _add(self, router, method, path, handler):
         self._own.add(router.add_route(method, path, handler))

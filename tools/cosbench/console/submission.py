@@ -9,7 +9,7 @@ from cosbench import adaptors
 from cosbench.console.frame import sent_text
 from cosbench.console.pages import acceptance, refusal
 from cosbench.document.reader import decoded, portable, read
-from cosbench.document.validate import summary
+from cosbench.document.validate import in_words, summary
 from cosbench.errors import ConfigError, Problem, WorkloadError
 from cosbench.workload.config import integer
 
@@ -75,7 +75,7 @@ class Submission:
                          adaptors.installed())
         except WorkloadError as err:
             return self.refusal(err)
-        return acceptance(self.name, summary(found.workload),
+        return acceptance(self.name, in_words(summary(found.workload)),
                           found.warnings)
 
     def refusal(self, err):

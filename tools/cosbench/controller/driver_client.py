@@ -10,17 +10,9 @@ from typing import Annotated
 
 import aiohttp
 
-from cosbench.driver.signature import (
-    SIGNATURE,
-    check_answer,
-    request_fields,
-)
+from cosbench.driver.signature import SIGNATURE, check_answer, request_fields
 from cosbench.tasks import within
-from swift_lightsync.common.records import (
-    Between,
-    RecordError,
-    read_value,
-)
+from swift_lightsync.common.records import Between, RecordError, read_value
 from swift_lightsync.common.signing import SignatureError
 
 #: Bytes of an answer, at most.
@@ -73,7 +65,6 @@ class Driver:
         self._secret = secret
         self._session = session
         #: Of the process that answered last.
-        self.instance = None
         self.cpu_seconds = None
         self.offset = None
         #: How its process ended; '': it may answer again.
@@ -103,7 +94,6 @@ class Driver:
             raise NoAnswer(str(err) or type(err).__name__) from err
         if status >= 300:
             raise RequestDenied(status, str(answer.get('error')))
-        self.instance = answer.get('instance')
         self.cpu_seconds = answer.get('cpu_seconds')
         return answer
 

@@ -17,11 +17,7 @@ from cosbench.measure.drivers import Stragglers, WorkDriver
 from cosbench.measure.limits import MAX_OPERATIONS, Count
 from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
-from swift_lightsync.common.records import (
-    Between,
-    Length,
-    Record,
-)
+from swift_lightsync.common.records import Between, Length, Record
 
 #: Seconds that a driver may wait before it says that nothing is new.
 HEARTBEAT = 1.0

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of a run: all but the histograms, as JSON.
+"""A workload as the controller knows it, and what is shown of it as JSON.
 
-Of a run that goes on it is made of what is in memory; one that has ended is
-read from its archive once.
+That is all but the histograms. Of a run that goes on it is made of what is in
+memory, of one that has ended of its archive.
 """
 
-from functools import lru_cache
+from dataclasses import dataclass
 
+from cosbench.controller.core.workload_states import WorkloadState
 from cosbench.controller.json_parts import array, dumps, extended
 from cosbench.controller.measured import Measured
 from cosbench.controller.result_document import (
     about,
+    begun,
     operations_of,
+    text,
     with_stages,
 )
+from cosbench.controller.workload_run import WorkloadRun
 from cosbench.measure.timeline import Timeline
 
 _HEADLINE = ('id', 'name', 'description', 'state', 'submitted', 'started',
              'stopped', 'seed', 'warnings')
-#: Runs that have ended and are kept, as texts.
-MOST_ENDED = 4
 
 
 def headline(document):
@@ -84,21 +86,45 @@ def _without(fields, *keys):
     return {key: value for key, value in fields.items() if key not in keys}
 
 
-class Ended:
-    """Runs that have ended, those that were asked for last kept.
+@dataclass
+class Entry:
+    """A workload that waits, runs, or has ended."""
 
-    :param archive: an ``Archive``
-    """
+    #: Of a run that goes on: as it began.
+    document: dict
+    workload: object | None = None
+    run: WorkloadRun | None = None
 
-    def __init__(self, archive):
-        self._archive = archive
-        self._kept = lru_cache(MOST_ENDED)(
-            lambda run_id, stamp: ended(*archive.read(run_id)))
+    def begun(self):
+        """Return the document as of now, without its stages.
 
-    def text(self, run_id):
-        """Return what is shown of a run that has ended.
-
-        :returns: JSON
-        :raises KeyError, ArchiveError:
+        This takes no time, whatever was measured.
         """
-        return self._kept(run_id, self._archive.stamp(run_id))
+        if self.run is None:
+            return self.document
+        found = begun(self.document, self.run)
+        if self.run.state.final:
+            # It has not ended before its reports are there.
+            found.update(state=WorkloadState.PROCESSING.value, stopped=None)
+        return found
+
+    def text(self):
+        """Return the document as of now, as JSON."""
+        if self.run is None:
+            return dumps(self.document)
+        return text(self.begun(), self.run)
+
+    def live(self):
+        """Return what is shown of it now, as JSON."""
+        if self.run is None:
+            return waiting(self.document)
+        return running(self.begun(), self.run)
+
+    @property
+    def state(self):
+        return WorkloadState(self.begun()['state'])
+
+
+def brief(document):
+    """What is kept in memory of a run that has ended."""
+    return {**document, 'xml': '', 'stages': []}

@@ -1,17 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on disk, so that a controller that is started again shows them.
 
-::
-
-    DIRECTORY/.lock               held by the one controller that writes here
-    DIRECTORY/w12-name/run.json   the result document, now and at the end
-    DIRECTORY/w12-name/...        the reports, when it has ended
-    DIRECTORY/w12-name/.reported  empty: the reports are all there
-
-``run.json`` is replaced as a whole, with a checksum of what is in it: it is
-the old or the new one, whatever happens. A run in it that has not ended when
-an archive is opened was killed with its controller. What has ended and
-cannot be written, since the disk is full, is kept in memory until it can.
+PROTOCOL.md, part 3, has the files. A run that has not ended when an archive is
+opened was killed with its controller. What has ended and cannot be written,
+since the disk is full, is kept in memory until it can.
 """
 
 import logging
@@ -199,21 +191,6 @@ class Archive:
         if document is not None:
             return document, Result.from_json(document, 'result')
         return read_run(self._run(run_id), run_id)
-
-    def stamp(self, run_id):
-        """Return a value that changes whenever the document does.
-
-        :raises KeyError, ArchiveError: as ``read``
-        """
-        if run_id in self._unwritten:
-            return 'unwritten'
-        try:
-            found = os.stat(self._run(run_id))
-        except OSError as err:
-            raise ArchiveError('%s: %s' % (self._run(run_id),
-                                           err.strerror)) from None
-        # It is replaced as a whole, so that it has another inode.
-        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def recover(self):
         """Read all runs, and settle those whose controller died.

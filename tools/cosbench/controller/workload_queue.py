@@ -8,12 +8,11 @@ import secrets
 import time
 
 from cosbench import adaptors
-from cosbench.controller import live
 from cosbench.controller import result_document as documents
 from cosbench.controller.core.workload_states import Policy, WorkloadState
-from cosbench.controller.entry import Entry, brief
 from cosbench.controller.journal import NAME, journal
 from cosbench.controller.json_parts import dumps
+from cosbench.controller.live import Entry, brief, ended
 from cosbench.controller.runfile import Unwritten
 from cosbench.controller.workload_run import Context, WorkloadRun
 from cosbench.document.reader import portable, read
@@ -47,7 +46,6 @@ class Controller:
         self._entries = {}
         self._queue = []
         self._closing = False
-        self._ended = live.Ended(archive)
         self._arrived = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -168,7 +166,8 @@ class Controller:
         """
         entry = self._entries[run_id]
         if entry.run is None and entry.state.final:
-            return await asyncio.to_thread(self._ended.text, run_id)
+            return await asyncio.to_thread(
+                lambda: ended(*self.archive.read(run_id)))
         return entry.live()
 
     async def cancel(self, run_id):

@@ -189,14 +189,11 @@ class WorkloadRun:
         self.cpu_before: dict[str, float] = {}
         #: ``Node`` objects: of the storage, as far as they are watched.
         self.nodes: list[Any] = []
-        self._all_drivers = list(context.live)
+        #: All of them, also the lost ones.
+        self.drivers = list(context.live)
         self._skip = skip
         self._enough = enough
         self._cancelled = False
-
-    @property
-    def drivers(self):
-        return self._all_drivers
 
     @property
     def current(self):
@@ -262,7 +259,7 @@ class WorkloadRun:
     async def _greet(self):
         """Measure all drivers, and end what an earlier run left on them."""
         await asyncio.gather(*(self._greet_one(driver)
-                               for driver in self._all_drivers))
+                               for driver in self.drivers))
         trigger_calls.warn(self.context, self.workload)
 
     async def _greet_one(self, driver):

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from xml.etree import ElementTree
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
 
 from cosbench.errors import ConfigError, Problem, WorkloadError
 from cosbench.workload.build import build
@@ -213,18 +213,10 @@ def text(element: Element) -> str:
     :returns: XML that ``reader.parse`` makes the same element of, but for
         lines and comments
     """
-    return '\n'.join(_lines(element, 0)) + '\n'
+    return ElementTree.tostring(_tree(element), 'unicode')
 
 
-def _lines(element: Element, depth: int) -> Iterator[str]:
-    indent = '  ' * depth
-    head = indent + '<' + ' '.join([element.tag] + [
-        '%s=%s' % (key, quoteattr(value))
-        for key, value in element.attributes.items()])
-    if not element.children:
-        yield head + '/>'
-        return
-    yield head + '>'
-    for child in element.children:
-        yield from _lines(child, depth + 1)
-    yield '%s</%s>' % (indent, element.tag)
+def _tree(element: Element) -> ElementTree.Element:
+    made = ElementTree.Element(element.tag, element.attributes)
+    made.extend(map(_tree, element.children))
+    return made

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a document is a workload, and what is in it."""
+"""What is in a workload, and whether all of its keys are known."""
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from cosbench import adaptors
-from cosbench.document.reader import read, read_file
+from cosbench.document.reader import read
 from cosbench.errors import WorkloadError
 from cosbench.workload.model import Workload
 
@@ -39,29 +38,12 @@ def refuse_unknown_keys(data: bytes) -> None:
         raise WorkloadError(unknown)
 
 
-def check(path: str, strict: bool = False) -> dict[str, Any]:
-    """Check one file.
-
-    :param strict: whether keys that nothing asks for are errors
-    :returns: the finding as a dict for JSON: file, ok, summary, problems,
-        each of which has line (0: the file as a whole), kind, reason
-    """
-    try:
-        document = read_file(path, adaptors.installed())
-    except OSError as err:
-        return _finding(path, [(0, 'error', err.strerror or str(err))])
-    except WorkloadError as err:
-        return _finding(path, [(each.line, 'error', each.reason)
-                               for each in err.problems])
-    problems = [(each.line, 'error' if strict and each.is_unknown_key
-                 else 'warning', each.reason) for each in document.warnings]
-    refused = any(kind == 'error' for _, kind, _ in problems)
-    return _finding(path, problems,
-                    None if refused else summary(document.workload))
-
-
-def _finding(path: str, problems: Iterable[tuple[int, str, str]],
-             found: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {'file': path, 'ok': found is not None, 'summary': found,
-            'problems': [dict(zip(('line', 'kind', 'reason'), problem))
-                         for problem in problems]}
+def in_words(found: dict[str, Any]) -> str:
+    """Return a ``summary`` as one line of text."""
+    return '%s: %d stages, %d works, at most %d workers, operations %s; ' \
+        'auth %s, storage %s' % (
+            found['name'], found['stages'], found['works'],
+            found['most_workers'],
+            ', '.join('%d %s' % (number, kind) for kind, number
+                      in found['operations'].items()),
+            ', '.join(found['auth']), ', '.join(found['storage']))

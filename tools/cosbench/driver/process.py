@@ -112,11 +112,4 @@ def run(coroutine):
         import uvloop
     except ImportError:
         return asyncio.run(coroutine)
-    loop = uvloop.new_event_loop()
-    try:
-        asyncio.set_event_loop(loop)
-        return loop.run_until_complete(coroutine)
-    finally:
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        asyncio.set_event_loop(None)
-        loop.close()
+    return uvloop.run(coroutine)

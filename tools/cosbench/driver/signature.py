@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may speak to a driver: signatures over a shared secret.
+"""Who may speak to a driver: signatures over a shared secret (PROTOCOL.md).
 
-A request is signed with HMAC-SHA256 over its method, its target, the time,
-a nonce and the digest of its body, one a line; an answer over its status,
-the request's nonce and the digest of its body. ``PROTOCOL.md`` has the
-fields. A signature is valid once, and in a window of time.
+A signature is valid once, and in a window of time.
 """
 
 import re
-from dataclasses import dataclass
 
 from swift_lightsync.common.signing import (
     Nonces,
@@ -76,16 +72,6 @@ def check_answer(secret, status, nonce, body, signature):
                              'has answered, or the secrets differ')
 
 
-@dataclass(frozen=True)
-class Head:
-    """The part of a request's head that is signed."""
-
-    method: str
-    target: str
-    #: Header fields; a mapping without regard to case.
-    fields: object
-
-
 class Gate:
     """Checks requests to one driver process.
 
@@ -98,26 +84,26 @@ class Gate:
         self._window = window
         self._nonces = Nonces(window, MAX_NONCES)
 
-    def check_head(self, head, now):
+    def check_head(self, method, target, fields, now):
         """Check everything but the body.
 
         That need not be read for one who has not the secret.
 
-        :param head: a ``Head``
+        :param method: such as ``GET``
+        :param target: path and query, as they were sent
+        :param fields: of the header; a mapping without regard to case
         :param now: unix seconds
         :raises SignatureError: if the request is not signed, not for now, or
             was here before
         """
-        fields = {}
         for key in REQUEST_FIELDS:
-            fields[key] = head.fields.get(key, '')
-            if not fields[key]:
+            if not fields.get(key):
                 raise SignatureError('%s is missing' % key)
         time, nonce = fields[TIME], fields[NONCE]
         if not _TIME.fullmatch(time) or not _NONCE.fullmatch(nonce):
             raise SignatureError('%s or %s is malformed' % (TIME, NONCE))
-        expected = sign(self.secret, VERSION, 'request', head.method,
-                        head.target, time, nonce, fields[DIGEST])
+        expected = sign(self.secret, VERSION, 'request', method, target,
+                        time, nonce, fields[DIGEST])
         if not is_same(expected, fields[SIGNATURE]):
             raise SignatureError('the signature is wrong')
         # From here on it is someone who has, or had, the secret.
@@ -125,12 +111,12 @@ class Gate:
         self._nonces.add(nonce, now)
 
     @staticmethod
-    def check_body(head, body):
+    def check_body(fields, body):
         """Refuse a body that is not the one that was signed.
 
-        :param head: a ``Head``
+        :param fields: as of ``check_head``, which has accepted them
         :param body: bytes
         :raises SignatureError: if it is another
         """
-        if not is_same(digest(body), head.fields.get(DIGEST, '')):
+        if not is_same(digest(body), fields[DIGEST]):
             raise SignatureError('the body is not the one that was signed')

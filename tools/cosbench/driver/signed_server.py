@@ -12,12 +12,7 @@ import time
 
 from aiohttp import web
 
-from cosbench.driver.signature import (
-    NONCE,
-    SIGNATURE,
-    Head,
-    answer_signature,
-)
+from cosbench.driver.signature import NONCE, SIGNATURE, answer_signature
 from cosbench.errors import ConfigError, WorkloadError
 from cosbench.tasks import within
 from swift_lightsync.common.records import RecordError
@@ -80,9 +75,8 @@ def guarded(gate, handler):
     :returns: an aiohttp handler
     """
     async def handle(request):
-        head = Head(request.method, request.raw_path, request.headers)
         try:
-            body = await _body(gate, request, head)
+            body = await _body(gate, request)
             status, found = await handler(request, body)
         except SignatureError as err:
             log.warning('refused: %s %.100r from %s: %s', request.method,
@@ -96,8 +90,9 @@ def guarded(gate, handler):
     return handle
 
 
-async def _body(gate, request, head):
-    gate.check_head(head, time.time())
+async def _body(gate, request):
+    gate.check_head(request.method, request.raw_path, request.headers,
+                    time.time())
     check_encoding(request)
     if (request.content_length or 0) > MAX_BODY:
         raise Failure(413, 'the body is larger than %d bytes' % MAX_BODY)
@@ -106,7 +101,7 @@ async def _body(gate, request, head):
     except web.HTTPRequestEntityTooLarge:
         raise Failure(413, 'the body is larger than %d bytes'
                       % MAX_BODY) from None
-    gate.check_body(head, body)
+    gate.check_body(request.headers, body)
     if not body:
         return None
     try:

@@ -26,6 +26,7 @@ from cosbench.errors import ConfigError
 from cosbench.tasks import within
 from cosbench.workload import names
 from swift_lightsync.common.records import Record
+from swift_lightsync.common.text import printable
 
 #: Seconds from SIGTERM to SIGKILL, and those that ``until_eof`` has in all.
 GRACE, PATIENCE = 5.0, 10.0
@@ -138,17 +139,13 @@ class Run:
                 line = b'(a line that is too long)'
             if not line:
                 return
-            self._said = _printable(line)
+            self._said = printable(
+                line.decode('utf8', 'replace').rstrip()[:MAX_LINE])
             number += 1
             if number <= MAX_LINES:
                 log.info('%s: %s', self.key, self._said)
             elif number == MAX_LINES + 1:
                 log.warning('%s: what else it says is not logged', self.key)
-
-
-def _printable(line):
-    text = line.decode('utf8', 'replace').rstrip()[:MAX_LINE]
-    return ''.join(each if each.isprintable() else '?' for each in text)
 
 
 #: That run at the same time.
@@ -206,7 +203,9 @@ class TriggerRequests:
         return reason
 
     async def _start(self, request, body):
-        run = _run(body)
+        asked = _Request.from_json(body, 'trigger')
+        run = Run(asked.id, names.trigger('trigger', asked.trigger),
+                  asked.lease)
         if self._root is None:
             raise Failure(403, 'this driver runs no triggers: its operator '
                           'gave no --triggers')
@@ -245,14 +244,3 @@ class TriggerRequests:
         if run is None:
             raise Failure(404, 'there is no such trigger')
         return run
-
-
-def _run(body):
-    """Make the run that a controller asks for.
-
-    :param body: what ``json.loads`` returned
-    :returns: a ``Run``, not started
-    :raises RecordError, ConfigError: names what is wrong
-    """
-    found = _Request.from_json(body, 'trigger')
-    return Run(found.id, names.trigger('trigger', found.trigger), found.lease)

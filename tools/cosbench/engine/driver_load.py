@@ -8,12 +8,10 @@ itself: its figures stand beside the results.
 import asyncio
 import time
 
-from hdrh.histogram import HdrHistogram
+from cosbench.measure.histogram import Histogram
 
 #: Seconds between two looks at the loop and at the processor.
 LAG_PERIOD, CPU_PERIOD = 0.05, 1.0
-_MICRO = 10 ** 6
-_HOUR = 3600 * _MICRO
 
 
 def busy_seconds():
@@ -39,9 +37,9 @@ class Health:
     def __init__(self, clock=time.monotonic, cpu_clock=busy_seconds):
         self._clock = clock
         self._cpu_clock = cpu_clock
-        self._lag = HdrHistogram(1, _HOUR, 2)
-        #: Tenths of a percent.
-        self._cpu = HdrHistogram(1, 10 ** 6, 2)
+        self._lag = Histogram()
+        #: Of shares of a core, not of seconds.
+        self._cpu = Histogram()
         self._seen = (clock(), cpu_clock())
 
     async def watch(self):
@@ -59,7 +57,7 @@ class Health:
 
         :param seconds: how much later than asked the loop came back
         """
-        self._lag.record_value(min(_HOUR, max(1, round(seconds * _MICRO))))
+        self._lag.record(seconds)
 
     def record_cpu(self, now, cpu_seconds):
         """Count how busy the processor was since the last look.
@@ -68,19 +66,17 @@ class Health:
         :param cpu_seconds: of ``busy_seconds``, until now
         """
         before, used = self._seen
-        share = (cpu_seconds - used) / (now - before)
-        self._cpu.record_value(max(1, round(share * 1000)))
+        self._cpu.record((cpu_seconds - used) / (now - before))
         self._seen = (now, cpu_seconds)
 
     def to_json(self):
         """Return the figures; None for those without a sample yet."""
         return {
-            'cpu_percent_p95': _percentile(self._cpu, 95, 10),
+            'cpu_percent_p95': _percentile(self._cpu, 95, 10000),
             'loop_lag_ms_p99': _percentile(self._lag, 99, 1000),
         }
 
 
 def _percentile(histogram, percentile, unit):
-    if not histogram.get_total_count():
-        return None
-    return histogram.get_value_at_percentile(percentile) / unit
+    value, = histogram.percentiles([percentile])
+    return value and value / unit

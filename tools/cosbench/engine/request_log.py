@@ -11,6 +11,7 @@ import logging
 import os
 import random
 import time
+from functools import lru_cache
 from typing import Any
 
 from cosbench.errors import ConfigError
@@ -19,6 +20,8 @@ from cosbench.errors import ConfigError
 BUFFER = 2 ** 20
 _LINE = '{"op":%s,"at":%.6f,"late":%.6f,"first":%.6f,"took":%.6f,' \
     '"bytes":%d,"error":%s%s}\n'
+#: Returns JSON; of operations and errors there are few.
+_text = lru_cache(1000)(json.dumps)
 log = logging.getLogger('cosbench.mission')
 
 
@@ -52,8 +55,6 @@ class RequestLog:
         # Not the workers': the same operations are done with it or without.
         self._random = random.Random(mission.id).random
         self._origin = 0.0
-        #: text -> JSON; of operations and errors there are few.
-        self._texts = {}
 
     def begin(self, origin):
         """Write the first line.
@@ -74,18 +75,10 @@ class RequestLog:
             return
         started, rows = sample.started, sample.rows
         self._write(_LINE % (
-            self._text(sample.operation), started - self._origin,
+            _text(sample.operation), started - self._origin,
             started - sample.intended, sample.first_byte - started,
-            sample.ended - started, sample.size, self._text(sample.error),
-            ',"row":' + self._text(rows[0]) if rows else ''))
-
-    def _text(self, text):
-        found = self._texts.get(text)
-        if found is None:
-            found = json.dumps(text)
-            if len(self._texts) < 1000:
-                self._texts[text] = found
-        return found
+            sample.ended - started, sample.size, _text(sample.error),
+            ',"row":' + _text(rows[0]) if rows else ''))
 
     def _write(self, line):
         try:

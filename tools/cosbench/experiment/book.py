@@ -1,17 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The directory of an experiment, from which it goes on after a crash.
 
-::
-
-    DIRECTORY/.lock             held by the one process that runs it
-    DIRECTORY/experiment.json   configurations, seed, and which run is which
-    DIRECTORY/archive/w1-name/  the runs, as of ``cosbench run``
-    DIRECTORY/result.json       what was found, after each round
-    DIRECTORY/report.html       the same as a page
-
-``experiment.json`` names a run before it begins; whether it has finished is
-in the archive alone. What had not finished when the process was killed is
-run again, under another id.
+EXPERIMENT.md has the files. The plan names a run before it begins; whether it
+has finished is in the archive alone. What had not finished when the process
+was killed is run again, under another id.
 """
 
 import hashlib
@@ -21,11 +13,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-)
+from typing import Annotated, Any, Literal
 
 from cosbench import adaptors
 from cosbench.controller.run_store import RUN, Archive, run_directories
@@ -36,12 +24,7 @@ from cosbench.experiment.core.figures import Run
 from cosbench.measure.limits import Count, Name, Text
 from cosbench.measure.result import Result
 from swift_lightsync.common.files import open_locked, replace_file
-from swift_lightsync.common.records import (
-    Between,
-    Length,
-    Record,
-    RecordError,
-)
+from swift_lightsync.common.records import Between, Length, Record, RecordError
 
 PLAN, RESULT, PAGE = 'experiment.json', 'result.json', 'report.html'
 ARCHIVE, _LOCK = 'archive', '.lock'

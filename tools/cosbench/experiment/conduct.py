@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs an experiment: round after round, until enough is known.
 
-A round runs each configuration once, in an order of its own, so that what
-drifts (a disk that fills, a cache that warms, another user) meets all of
-them alike. Order and seeds follow from the experiment's seed alone: one that
-was interrupted goes on as it would have.
+What drifts (a disk that fills, a cache that warms, another user) meets all
+configurations of a round alike. Order and seeds follow from the experiment's
+seed alone: one that was interrupted goes on as it would have.
 """
 
 import hashlib

@@ -14,12 +14,7 @@ from typing import Any
 from cosbench.controller.workload_queue import Controller, QueueFull
 from cosbench.errors import ArchiveError, ConfigError, WorkloadError
 from cosbench.experiment.book import Book, Plan
-from cosbench.experiment.conduct import (
-    RunFailed,
-    conduct,
-    elsewhere,
-    remember,
-)
+from cosbench.experiment.conduct import RunFailed, conduct, elsewhere, remember
 from cosbench.experiment.findings import Aims
 from cosbench.tasks import within
 

@@ -9,7 +9,7 @@ but a run whose last ones hang has to tell of it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Optional
+from typing import Annotated
 
 from cosbench.measure.limits import Count, Figure, Name, or_else
 from swift_lightsync.common.records import Between, Record
@@ -22,7 +22,7 @@ BUSY_PERCENT, LATE_MS = 90.0, 20.0
 class WorkDriver(Record):
     """A driver in one work; each number is None where it is not known."""
 
-    name: Annotated[str, or_else('', Optional[Name])] = ''
+    name: Annotated[str, or_else('', Name | None)] = ''
     workers: Annotated[int, Between(0, 10 ** 9)] | None = None
     #: Percent of its core.
     cpu_percent_p95: Figure | None = None

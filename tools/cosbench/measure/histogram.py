@@ -10,10 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import (
-    Annotated,
-    Any,
-)
+from typing import Annotated, Any
 
 from cosbench.measure.hdr_format import (
     HALF,
@@ -174,7 +171,6 @@ class Histogram:
         """Make a histogram of parsed JSON.
 
         :param value: from anyone
-        :returns: the histogram
         :raises RecordError: if it is no histogram, or not one of ours
         """
         found = _Document.from_json(value)

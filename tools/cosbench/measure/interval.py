@@ -80,9 +80,9 @@ class Interval:
         #: Microseconds of response, and of processing time.
         self.total = self.processing = 0
         #: slot -> how many response times; or packed.
-        self._slots: dict[int, int] | 'array[int]' = {}
+        self._slots: dict[int, int] | array[int] = {}
         #: The same samples from when they were due; None: as they started.
-        self._due: 'Interval' | None = None
+        self._due: Interval | None = None
 
     @property
     def due(self) -> 'Interval':
@@ -210,7 +210,6 @@ class Interval:
 
         :param sums: the values of ``SUMS``
         :param flat: slot, how many, slot, ...
-        :returns: the interval
         :raises RecordError: if the slots cannot be those of the sums
         """
         made = cls()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds of what a result document may hold, which may come from anyone."""
 
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 from swift_lightsync.common.records import Between, Length, Parsed
 
@@ -33,4 +33,4 @@ def or_else(default: object, kind: Any) -> Parsed:
 
 
 #: Why something is as it is; '': there is nothing to say.
-Reason = Annotated[str, or_else('', Optional[Text])]
+Reason = Annotated[str, or_else('', Text | None)]

@@ -5,7 +5,7 @@ Immutable but for its tallies and timelines, which reports leave as they are.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Literal
 
 from cosbench.measure.drivers import WorkDriver
 from cosbench.measure.limits import (
@@ -30,16 +30,16 @@ _MAX_DRIVERS, _MAX_HISTORY = 10000, 1000
 #: Unix seconds until the year 9999, which is the last that can be written.
 _Time = Annotated[float, Between(0, 253402300799)]
 _Seconds = Annotated[float, Between(0, 10 ** 9)]
-_SecondsOrNone = Annotated[float, or_else(0.0, Optional[_Seconds])]
+_SecondsOrNone = Annotated[float, or_else(0.0, _Seconds | None)]
 _Signed = Annotated[float, Between(-1e15, 1e15)]
 #: A name with a number before it.
 _Id = Annotated[str, Length(MAX_ID + 20)]
-_State = Annotated[str, or_else('', Optional[Name])]
+_State = Annotated[str, or_else('', Name | None)]
 
 
 def _listed(kind: Any, most: int) -> Parsed:
     """Return how a list of at most so many is read; null: an empty one."""
-    return or_else((), Optional[Annotated[tuple[kind, ...], Length(most)]])
+    return or_else((), Annotated[tuple[kind, ...], Length(most)] | None)
 
 
 #: (state, unix seconds), the oldest first.
@@ -93,7 +93,7 @@ class WorkResult(Record):
     #: Operations a second that were wanted; None: a closed loop.
     rate: Annotated[float, Between(0, 1000000000000.0)] | None = None
     #: Whether the histogram is reported.
-    histogram: Annotated[bool, or_else(True, Optional[bool])] = True
+    histogram: Annotated[bool, or_else(True, bool | None)] = True
     drivers: Annotated[tuple[WorkDriver, ...],
                        _listed(WorkDriver, _MAX_DRIVERS)] = ()
     state: _State = ''
@@ -171,8 +171,8 @@ class Result(Record):
     submitted: _Time | None = None
     started: _Time | None = None
     stopped: _Time | None = None
-    xml: Annotated[str, or_else('', Optional[
-        Annotated[str, Length(2 * MAX_TEXT)]])] = ''
+    xml: Annotated[str, or_else(
+        '', Annotated[str, Length(2 * MAX_TEXT)] | None)] = ''
     seed: Annotated[int, Between(-2 ** 63, 2 ** 64)] | None = None
     warnings: Annotated[tuple[str, ...], _listed(Text, _MAX_WARNINGS)] = ()
     history: _History = ()

@@ -112,13 +112,6 @@ class Tally:
         """How many operations failed."""
         return sum(self.failures.values())
 
-    @property
-    def seconds(self) -> float:
-        """Seconds from the first start to the last end; 0 without any."""
-        if self.first_start is None or self.last_end is None:
-            return 0.0
-        return (self.last_end - self.first_start) / 1000000
-
     def add(self, sample: Sample) -> None:
         """Count a sample."""
         started, ended = sample.started, sample.ended
@@ -188,7 +181,6 @@ class Tally:
         """Make a tally of parsed JSON.
 
         :param value: from anyone
-        :returns: the tally
         :raises RecordError: if it is none
         """
         found, made = _Document.from_json(value), cls()

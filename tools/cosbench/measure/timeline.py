@@ -9,27 +9,14 @@ document.
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import (
-    Annotated,
-    Any,
-)
+from typing import Annotated, Any
 
 from cosbench.measure.interval import MAX_SLOT, Interval, Point
-from cosbench.measure.limits import (
-    MAX_OPERATIONS,
-    AtLeastOne,
-    Count,
-    Name,
-)
+from cosbench.measure.limits import MAX_OPERATIONS, AtLeastOne, Count, Name
 from cosbench.measure.sample import Sample
 from swift_lightsync.common.record_codecs import Codec
 from swift_lightsync.common.record_limits import inside
-from swift_lightsync.common.records import (
-    Between,
-    Length,
-    Record,
-    RecordError,
-)
+from swift_lightsync.common.records import Between, Length, Record, RecordError
 
 #: Of an interval; a workload's may have the most.
 MIN_SECONDS, MAX_SECONDS = 0.001, 2 ** 31 - 1
@@ -189,7 +176,6 @@ class Timeline:
         """Make a timeline of parsed JSON.
 
         :param value: from anyone
-        :returns: the timeline
         :raises RecordError: if it is none
         """
         found = _Document.from_json(value)

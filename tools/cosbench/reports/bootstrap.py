@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How sure a ratio of two runs is, from how each varied in its time.
 
-Batch means, resampled: the intervals of a run are put together to at most
-``BATCHES`` batches one after the other, so that what lasts for seconds stays
-in one; batches are drawn with replacement ``DRAWS`` times from each run, and
-the ratios of the draws have the confidence interval in their middle.
-
-It tells how the runs varied in themselves. What differs from one run to the
-next, as the state of disks and caches, only repeated runs can tell.
+Batch means, resampled, as RESULT.md says: what lasts for seconds stays in one
+batch. How runs differ, as by the state of disks and caches, it does not tell.
 """
 
 import random

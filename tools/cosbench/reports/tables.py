@@ -6,6 +6,7 @@ microseconds, and the bins of the histogram grow with the time, where there
 they were 10 ms wide, which is more than most small objects take.
 """
 
+from bisect import bisect_right
 from heapq import merge
 from itertools import groupby
 
@@ -219,21 +220,13 @@ def bins(histograms, steps=ROUND):
         return [], [[] for _ in histograms]
     edges = [step * 10 ** decade for decade in range(10)
              for step in steps] + [10 ** 10]
-    first = next(index for index in range(len(edges))
-                 if min(values) < edges[index + 1])
-    last = next(index for index in range(len(edges))
-                if max(values) < edges[index + 1])
-    edges = edges[first:last + 2]
-    return edges, [_binned(edges, each) for each in used]
-
-
-def _binned(edges, values):
-    counts, place = [0] * (len(edges) - 1), 0
-    for value, count in values:
-        while value >= edges[place + 1]:
-            place += 1
-        counts[place] += count
-    return counts
+    edges = edges[bisect_right(edges, min(values)) - 1:
+                  bisect_right(edges, max(values)) + 1]
+    lots = [[0] * (len(edges) - 1) for _ in used]
+    for counts, each in zip(lots, used):
+        for value, count in each:
+            counts[bisect_right(edges, value) - 1] += count
+    return edges, lots
 
 
 def histogram(result):

@@ -18,11 +18,7 @@ from cosbench.errors import Problem, WorkloadError
 from cosbench.workload import names, unknown_keys
 from cosbench.workload.config import Config, Parser, choice, integer
 from cosbench.workload.elements import Children, Element, Findings
-from cosbench.workload.inheritance import (
-    Adaptors,
-    Inheritance,
-    Inherited,
-)
+from cosbench.workload.inheritance import Adaptors, Inheritance, Inherited
 from cosbench.workload.model import (
     Division,
     Operation,

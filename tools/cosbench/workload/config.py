@@ -9,10 +9,7 @@ spell ``hashCheck`` and ``hashcheck``. A value is any other text, also a
 
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from enum import Enum
-from typing import (
-    Any,
-    TypeVar,
-)
+from typing import Any, TypeVar
 
 from cosbench.errors import ConfigError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a whole is divided over workers: ranges, quotas, workers of drivers.
+"""How a whole is divided over workers: ranges, workers of drivers.
 
 ``base = size // workers``, and the first ``size % workers`` get one more, as
 COSBench divides a range. With more workers than elements the rest get an
@@ -53,16 +53,3 @@ class Share:
         """
         workers = min(self.workers, len(whole))
         return Share(self.index % workers, workers).of(whole)
-
-
-def quota(total: int, workers: int, index: int) -> int | None:
-    """Return what a worker may use of a total.
-
-    The quotas add up to the total, and a quota of 0 is nothing, whereas
-    COSBench rounded down and ran for ever on 0.
-
-    :param total: operations or bytes; 0: no limit
-    :param index: which, from 0
-    :returns: in the unit of the total; None: no limit
-    """
-    return part(total, workers, index)[1] if total else None

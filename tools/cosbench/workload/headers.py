@@ -10,6 +10,7 @@ import re
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config
+from cosbench.workload.model import Headers
 from cosbench.workload.names import printable
 
 #: Of containers, as ``cprefix`` and ``csuffix``; of objects.
@@ -23,26 +24,14 @@ OWN = frozenset((
 _NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 
 
-#: (name in lower case, value) pairs, sorted.
-Headers = tuple[tuple[str, str], ...]
+def headers(config: Config, prefix: str) -> Headers:
+    """Return the headers that a config has sent.
 
-
-def of_containers(config: Config) -> Headers:
-    """Return the headers to create containers with.
-
+    :param prefix: ``CONTAINER`` or ``OBJECT``
     :returns: (name in lower case, value) pairs, sorted
     :raises ConfigError: for a name or a value that no header can have, or
         for a header that a workload may not set
     """
-    return _of(config, CONTAINER)
-
-
-def of_objects(config: Config) -> Headers:
-    """Return the headers of requests for objects, as ``of_containers``."""
-    return _of(config, OBJECT)
-
-
-def _of(config: Config, prefix: str) -> Headers:
     return tuple(
         (_name(key, value, prefix), printable(key, value))
         for key, value in sorted(config.items()) if key.startswith(prefix))

@@ -8,9 +8,7 @@ are laid over each other, workload first, operation last.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import (
-    TypeVar,
-)
+from typing import TypeVar
 
 from cosbench.errors import ConfigError
 from cosbench.workload.config import Config

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cosbench.workload.config import Config
-from cosbench.workload.division import quota
+from cosbench.workload.division import part
 from cosbench.workload.requests import Parts, Piece, Version
 from cosbench.workload.selectors import Selector, Sizes
 
@@ -211,10 +211,14 @@ class Work:
     def quota(self, worker: int) -> Quota:
         """Return what a worker may use: all quotas add up to the totals.
 
+        A quota of 0 is nothing, whereas COSBench rounded down and ran for
+        ever on 0.
+
         :param worker: which, from 0
         """
-        return Quota(quota(self.total_ops, self.workers, worker),
-                     quota(self.total_bytes, self.workers, worker))
+        return Quota(*(
+            part(total, self.workers, worker)[1] if total else None
+            for total in (self.total_ops, self.total_bytes)))
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from cosbench.errors import ConfigError
-from cosbench.workload import headers, names, requests
+from cosbench.workload import names, requests
 from cosbench.workload.config import Config, choice
+from cosbench.workload.headers import CONTAINER, OBJECT, headers
 from cosbench.workload.model import (
     HASH_TRAILER,
     Content,
@@ -39,7 +40,7 @@ Fields = dict[str, Any]
 def _target(config: Config) -> Fields:
     return {'containers': names.containers(config),
             'objects': names.objects(config),
-            'object_headers': headers.of_objects(config)}
+            'object_headers': headers(config, OBJECT)}
 
 
 def _verified(config: Config) -> Fields:
@@ -109,7 +110,7 @@ def _append(config: Config) -> Fields:
 
 def _file_write(config: Config) -> Fields:
     return {'containers': names.containers(config),
-            'object_headers': headers.of_objects(config),
+            'object_headers': headers(config, OBJECT),
             'files': config.parsed('files', names.directory),
             'file_selection': config.parsed(
                 'fileselection', _file_selection),
@@ -147,13 +148,13 @@ def _dispose(config: Config) -> Fields:
 
 
 def _init(config: Config) -> Fields:
-    return {**_dispose(config), 'headers': headers.of_containers(config)}
+    return {**_dispose(config), 'headers': headers(config, CONTAINER)}
 
 
 def _prepare(config: Config) -> Fields:
     return {**_finite(_write(config)),
             'with_containers': config.flag('createContainer', False),
-            'headers': headers.of_containers(config)}
+            'headers': headers(config, CONTAINER)}
 
 
 def _cleanup(config: Config) -> Fields:

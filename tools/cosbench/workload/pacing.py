@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a worker may begin its next operation.
 
-Closed loop, as COSBench: when the one before has ended. Open loop, with
-``rate=N`` in the config of a normal work: N operations a second of all its
-workers together, at times that were fixed before, whatever the storage does.
+Closed loop, as COSBench: when the one before has ended. Open loop (``rate=N``
+of a normal work): at times that were fixed before, whatever the storage does.
 What begins late is measured from when it was meant to begin, so that a stall
 is seen in every operation that it held up (coordinated omission).
-
-``arrival=constant`` spaces the operations of a work evenly; ``poisson``
-draws the gaps of each worker from the exponential distribution.
 """
 
 import math

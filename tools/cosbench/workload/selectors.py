@@ -1,24 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selectors: which container, which object, how large.
 
-::
-
-    c(n)          always n
-    u(a,b) u(a)   uniform; without b up to 2**31 - 1
-    r(a,b) a-b    cyclic; under division each worker cycles in its part
-    s(a,b)        a, a+1, ... b, a ... from one counter of all workers of a
-                  mission on a driver
-    h(lo|hi|w,...)  a bucket by its weight, then uniform in it; ``lo||w`` is
-                  open to 2**31 - 1
-    zipf(a,b,e)   skewed: a + k - 1 as often as 1 / k ** e; without e 0.99
-    hot(a,b,p,q)  the first p percent get q percent of the picks
-
-Integers without blanks, a and lo at least 1. A size is a selector and a
-unit: B, KB, MB, GB decimal, KiB, MiB, GiB binary.
-
-A selector is immutable. ``picker`` binds it to what changes: the worker's
-random generator, the mission's counter and the worker's share. The same
-seed and the same order of calls give the same numbers.
+WORKLOAD.md has their forms. A selector is immutable. ``picker`` binds it to
+what changes: the worker's random generator, the mission's counter and the
+worker's share. The same seed and order of calls give the same numbers.
 """
 
 from bisect import bisect_right

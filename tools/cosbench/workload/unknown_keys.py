@@ -6,9 +6,9 @@ known is what was asked for while the workload was built and its adaptors
 were made, wherever in the document, and what COSBench 0.4.2 knew.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from difflib import get_close_matches
 from itertools import islice
-from typing import AbstractSet
 
 from cosbench.workload.config import Config
 from cosbench.workload.elements import Element, Findings
@@ -25,12 +25,12 @@ OLD = tuple('''
     '''.split())
 _SPELT = {key.lower(): key for key in OLD}
 #: Of one document; what has more is no misspelling. Characters of a key that
-#: are compared.
-_MOST, _LONGEST = 100, 40
+#: are compared, and what share of it must be that of the key which is meant.
+_MOST, _LONGEST, _NEAR = 100, 40, 0.7
 
 
 def warn(findings: Findings, configs: Iterable[tuple[Element, Config]],
-         asked: AbstractSet[str]) -> None:
+         asked: Set[str]) -> None:
     """Warn of the keys that nothing asks for, each with the nearest known one.
 
     A key with a dot in it has a name of the user's behind the dot.
@@ -38,29 +38,12 @@ def warn(findings: Findings, configs: Iterable[tuple[Element, Config]],
     :param configs: elements, and what stands in their configs
     :param asked: keys that were asked for, in lower case
     """
-    known = asked | set(_SPELT)
+    known = sorted(asked | set(_SPELT))
     unknown = ((element, key) for element, config in configs
                for key in config if key not in known and '.' not in key)
     for element, key in islice(unknown, _MOST):
-        nearest = _nearest(key[:_LONGEST], known)
+        meant = [_SPELT.get(each, each) for each in get_close_matches(
+            key[:_LONGEST], known, 1, _NEAR)]
         findings.warn(element, 'config: nothing asks for the key %s%s' % (
-            shown(key), '; did you mean %s?' % nearest if nearest else ''),
+            shown(key), '; did you mean %s?' % meant[0] if meant else ''),
             is_unknown_key=True)
-
-
-def _nearest(key: str, known: AbstractSet[str]) -> str | None:
-    """Return the key that is fewest edits away; None: all are too many."""
-    edits, found = min((_edits(key, each), each) for each in known)
-    return _SPELT.get(found, found) if edits <= 1 + len(key) // 4 else None
-
-
-def _edits(one: str, other: str) -> int:
-    """Return how many characters to put in, take out or change."""
-    row = list(range(len(other) + 1))
-    for place, mine in enumerate(one, 1):
-        left, row[0] = row[0], place
-        for column, theirs in enumerate(other, 1):
-            left, row[column] = row[column], min(
-                row[column] + 1, row[column - 1] + 1,
-                left + (mine != theirs))
-    return row[-1]

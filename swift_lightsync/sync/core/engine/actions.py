@@ -8,7 +8,7 @@ sends back the result of each.
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Optional, TypeVar
+from typing import Any, TypeVar
 
 from swift_lightsync.common.address import NodeTuple, PlaceTuple
 from swift_lightsync.sync.core.replica_ring import RingDevice
@@ -73,11 +73,11 @@ class Reply:
     """
     outcome: Outcome
     value: Any = None
-    refusal: Optional[Answer] = None
-    error: Optional[BaseException] = None
+    refusal: Answer | None = None
+    error: BaseException | None = None
 
     @property
-    def answer(self) -> Optional[Answer]:
+    def answer(self) -> Answer | None:
         """What it means that there is no value; None: there is one."""
         return self.refusal or NO_ANSWER.get(self.outcome)
 
@@ -111,10 +111,10 @@ class Failed:
     node: RingDevice
     key: PlaceTuple
     closes: bool
-    error: Optional[BaseException]
-    notice: Optional[Notice] = None
+    error: BaseException | None
+    notice: Notice | None = None
     others: Sequence[RingDevice] = ()
 
 
 #: The node that sends a request, if the ring names it.
-Sender = Optional[NodeTuple]
+Sender = NodeTuple | None

@@ -8,11 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from swift_lightsync.common.address import (
-    DeviceTuple,
-    NodeTuple,
-    PlaceTuple,
-)
+from swift_lightsync.common.address import DeviceTuple, NodeTuple, PlaceTuple
 from swift_lightsync.sync.core.device_keys import device_key, endpoint
 from swift_lightsync.sync.core.engine.actions import (
     Failed,

@@ -6,18 +6,10 @@ PROTOCOL.md, "A sync round", "A conversation", "Rejoining".
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Optional, Union
+from typing import Any
 
-from swift_lightsync.common.address import (
-    DeviceTuple,
-    NodeTuple,
-    PlaceTuple,
-)
-from swift_lightsync.sync.core.conversation import (
-    Condition,
-    SharedTold,
-    Told,
-)
+from swift_lightsync.common.address import DeviceTuple, NodeTuple, PlaceTuple
+from swift_lightsync.sync.core.conversation import Condition, SharedTold, Told
 from swift_lightsync.sync.core.device_keys import device_key, endpoint
 from swift_lightsync.sync.core.engine.actions import (
     Knock,
@@ -88,7 +80,7 @@ class Peers(Charging):
         yield from self._knock()
         self._rejoined = dict(self.failures.rejoined())
 
-    def own(self, policy: Any, device: str) -> Optional[RingDevice]:
+    def own(self, policy: Any, device: str) -> RingDevice | None:
         """Return a local device as the ring describes it.
 
         :param policy: the policy
@@ -179,7 +171,7 @@ class Peers(Charging):
     def asking_node(self, sender: Sender, node: RingDevice,
                     roots: Mapping[SharedItem, str],
                     hand_offs: bool = False
-                    ) -> Process[Union[SharedTold, Told]]:
+                    ) -> Process[SharedTold | Told]:
         """Send the roots of partitions to a node that shares them with us.
 
         Devices that have not read theirs are asked again, as far as the pass

@@ -7,7 +7,7 @@ and an Exchange done, alone or together with those of other partitions.
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Optional, Protocol, Union
+from typing import Any, Protocol
 
 from swift_lightsync.common.address import DeviceTuple
 from swift_lightsync.sync.core.device_keys import device_key
@@ -30,7 +30,7 @@ class Relist:
 
 
 #: The actions of a round.
-Actions = Generator[Union[Action, Relist], Any, Any]
+Actions = Generator[Action | Relist, Any, Any]
 
 
 class Around(Protocol):
@@ -48,7 +48,7 @@ class Around(Protocol):
 
 def full_comparison(nodes: Iterable[RingDevice],
                     has_failed: Callable[[RingDevice], bool]
-                    ) -> Generator[Union[Action, Relist], Any,
+                    ) -> Generator[Action | Relist, Any,
                                    list[DeviceTuple]]:
     """List a partition anew, and compare its root with all its replicas.
 
@@ -117,13 +117,13 @@ class Round:
         self.matched = 0
         #: The keys of the devices that were passed over.
         self.passed_over: frozenset[DeviceTuple] = frozenset()
-        self.pending: Union[Action, Relist, None] = None
+        self.pending: Action | Relist | None = None
         #: The devices with which the pending Exchange was tried, and done.
         self._tried: tuple[DeviceTuple, ...] = ()
         self._done: tuple[RingDevice, ...] = ()
         #: Whether nothing was left out so far, and all went well.
         self.complete = True
-        self._actions: Optional[Actions] = None
+        self._actions: Actions | None = None
 
     def begin(self, actions: Actions) -> None:
         """Begin to play.
@@ -133,7 +133,7 @@ class Round:
         self._actions = actions
         self._go_on(None)
 
-    def _go_on(self, outcome: Union[Answer, Exchanged, bool, None]
+    def _go_on(self, outcome: Answer | Exchanged | bool | None
                ) -> None:
         if self._actions is None:
             raise ValueError('the round of partition %d is over'

@@ -25,7 +25,7 @@ CATALOG = [
 
 
 def auth(kind, text):
-    return load('auth', kind).from_config(Config.parse(text))
+    return load('auth', kind)(Config.parse(text))
 
 
 class TestTempAuth(LoopsCase):

@@ -2,7 +2,6 @@
 """content: bodies, their trailer, and the check of it."""
 
 import hashlib
-import os
 import random
 import unittest
 import zlib
@@ -20,7 +19,7 @@ from cosbench.adaptors.content import (
     FileBody,
 )
 from cosbench.workload.model import HASH_TRAILER, Content
-from tests.unit.cosbench.directory_case import new_directory
+from tests.unit.cosbench.directory_case import DirectoryCase
 
 #: SHA-256 of 10 ** 6 bytes with the seed 7.
 PINNED = (
@@ -131,36 +130,31 @@ class TestBody(unittest.TestCase):
             Body(-1)
 
 
-class TestFileBody(unittest.TestCase):
-
-    def setUp(self):
-        directory = new_directory(self)
-        self.path = os.path.join(directory, 'file')
+class TestFileBody(DirectoryCase):
 
     def write(self, data):
-        with open(self.path, 'wb') as output:
+        """:returns: the path of a file with this in it"""
+        with open(self.path('file'), 'wb') as output:
             output.write(data)
+        return output.name
 
     def test_it_is_the_file(self):
         for size in (0, 1, BLOCK + 1):
-            self.write(content_of(size))
-            body = FileBody(self.path)
+            body = FileBody(self.write(content_of(size)))
             self.assertEqual(size, body.size)
             for _ in range(2):
                 self.assertEqual(content_of(size), b''.join(body))
 
     def test_a_trailer_follows_the_file(self):
-        self.write(b'abc')
-        body = FileBody(self.path, hash_check=True)
+        body = FileBody(self.write(b'abc'), hash_check=True)
         content = b''.join(body)
         self.assertEqual((43, b'abc', True), (
             body.size, content[:3], check(content)))
 
     def test_a_file_that_changes_keeps_its_size_or_is_an_error(self):
         with self.assertRaises(FileNotFoundError):
-            FileBody(self.path)
-        self.write(b'abc')
-        body = FileBody(self.path)
+            FileBody(self.path('file'))
+        body = FileBody(self.write(b'abc'))
         self.write(b'abcdef')
         self.assertEqual(b'abc', b''.join(body))
         self.write(b'a')

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from cosbench.adaptors.base import clock
-from cosbench.adaptors.content import Body, Checker
+from cosbench.adaptors.content import Body
 from cosbench.adaptors.core.operation_errors import OperationError
 from cosbench.errors import ConfigError
 from tests.unit.cosbench.adaptors.servers import (
@@ -156,18 +156,6 @@ class TestOperations(LoopsCase):
         self.assertEqual(
             'http 404: GET /v1/AUTH_a/c/o: <h1>Not Found</h1>; '
             'X-Trans-Id tx1', str(raised.exception))
-
-    async def test_hash_check_goes_there_and_back(self):
-        server = Swift()
-        async with server.opened() as found:
-            await found.put('c', 'o', Body(600000, seed=4, hash_check=True))
-            for spoil in (False, True):
-                if spoil:
-                    path, = server.objects
-                    server.objects[path] = b'x' + server.objects[path][1:]
-                checker = Checker()
-                await found.get('c', 'o', checker.feed)
-                self.assertEqual(not spoil, checker.good)
 
     async def test_the_time_out_is_in_milliseconds(self):
         async def never(request):

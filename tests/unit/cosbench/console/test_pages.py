@@ -165,8 +165,8 @@ class TestSubmit(PagesCase):
     async def test_a_validation_queues_nothing(self):
         status, text, _ = await self.submit(SHORT, do='validate')
         self.assertEqual(200, status)
-        self.assertRegex(text, '<p>workload.xml is a workload: n, 1 stages, '
-                         '1 works[^<]*storage: mock</p></div>')
+        self.assertRegex(text, '<p>workload.xml is a workload: n: 1 stages, '
+                         '1 works[^<]*storage mock</p></div>')
         _, text, _ = await self.submit(SHORT.replace(
             'totalOps="1"', 'totalOps="1" colour="x"'), do='validate')
         self.assertIn('is a workload', text)

@@ -3,10 +3,12 @@
 
 import itertools
 import math
+import os
 import re
 import unittest
 
-from cosbench.console.assets import load
+from cosbench.console.assets import DIRECTORY
+from cosbench.reports.page import STYLE
 
 #: Of words, and of the borders of what one fills in.
 WORDS, BORDERS = 4.5, 3.0
@@ -23,10 +25,10 @@ _COLOUR = re.compile(r'--([\w-]+): (#[0-9a-f]+)')
 
 def schemes():
     """:returns: (light, dark): name -> colour"""
-    styles = [load()[name].data.decode()
-              for name in ('report.css', 'console.css')]
+    with open(os.path.join(DIRECTORY, 'console.css')) as source:
+        console = source.read()
     light, dark = {}, {}
-    for style in styles:
+    for style in STYLE, console:
         for found in _DARK.findall(style):
             dark.update(_COLOUR.findall(found))
         light.update(_COLOUR.findall(_DARK.sub('', style)))

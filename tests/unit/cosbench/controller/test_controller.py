@@ -4,10 +4,9 @@
 import json
 import os
 import signal
-import unittest
 
 from tests.unit.cosbench.adaptors import certificates
-from tests.unit.cosbench.directory_case import new_directory
+from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import operation, reads, work
 from tests.unit.cosbench.processes import (
     DEADLINE,
@@ -38,14 +37,14 @@ def swift(server):
         % server.url
 
 
-class ControllerCase(unittest.TestCase):
+class ControllerCase(DirectoryCase):
 
     options = PATIENT
     number = 2
 
     def setUp(self):
-        place = new_directory(self)
-        self.archive = os.path.join(place, 'archive')
+        super().setUp()
+        self.archive = self.path('archive')
         self.drivers = [Listener(self, 'driver')
                         for _ in range(self.number)]
         arguments = ['controller', '--archive', self.archive, *self.options]
@@ -123,9 +122,7 @@ class TestRest(ControllerCase):
         self.assertIn('pinned to d3', found['stages'][0]['reason'])
 
     def test_the_commands_speak_to_it(self):
-        path = os.path.join(os.path.dirname(self.archive), 'workload.xml')
-        with open(path, 'w') as stream:
-            stream.write(SHORT)
+        path = self.put('workload.xml', SHORT)
         where = ('--controller', self.controller.url)
         done = cosbench('submit', path, '--seed', 9, *where)
         self.assertEqual((0, 'Accepted with ID: w1\n'),
@@ -137,32 +134,29 @@ class TestRest(ControllerCase):
         done = cosbench('cancel', 'w1', *where)
         self.assertEqual(1, done.returncode)
         self.assertIn('has ended already', done.stderr)
-        with open(path, 'w') as stream:
-            stream.write('<workload/>')
+        self.put('workload.xml', '<workload/>')
         done = cosbench('submit', path, *where)
         self.assertEqual(1, done.returncode)
         self.assertIn(path + ':1: ', done.stderr)
 
 
-class TestTls(unittest.TestCase):
+class TestTls(DirectoryCase):
 
     def setUp(self):
-        self.directory = new_directory(self)
+        super().setUp()
         self.certificate, _ = certificates.make(self.directory)
         self.tls = ('--tls-cert', self.certificate, '--tls-key',
-                    os.path.join(self.directory, 'key.pem'))
+                    self.path('key.pem'))
         self.driver = Listener(self, 'driver', *self.tls)
 
     def controller(self, *options):
         address = self.driver.url.replace('http:', 'https:')
         return Listener(
             self, 'controller', '--driver', address, '--archive',
-            os.path.join(self.directory, 'archive'), *self.tls, *options)
+            self.path('archive'), *self.tls, *options)
 
     def state(self, controller):
-        path = os.path.join(self.directory, 'workload.xml')
-        with open(path, 'w') as stream:
-            stream.write(SHORT)
+        path = self.put('workload.xml', SHORT)
         where = ('--controller', controller.url.replace('http:', 'https:'),
                  '--tls-ca', self.certificate)
         done = cosbench('submit', path, *where)

@@ -22,47 +22,10 @@ from cosbench.controller.local import session
 from cosbench.controller.measured import Measured
 from cosbench.driver.signature import NONCE, SIGNATURE, answer_signature
 from cosbench.engine.core.mission import Mission
+from tests.unit.cosbench.adaptors.servers import listening, read_head
 from tests.unit.cosbench.processes import DEADLINE, KEY
 
 GOOD = {'instance': 'i', 'time': 0.0, 'cpu_seconds': 1.0}
-
-
-class Impostor:
-    """A server that answers each request with what a function returns.
-
-    :param answer: a function of the request's nonce that returns bytes,
-        after which the connection is closed, or None to say nothing
-    """
-
-    def __init__(self, answer):
-        self.asked = 0
-        self._answer = answer
-
-    async def __aenter__(self):
-        self._server = await asyncio.start_server(self._serve, '127.0.0.1',
-                                                  0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *args):
-        self._server.close()
-
-    async def _serve(self, reader, writer):
-        try:
-            head = (await reader.readuntil(b'\r\n\r\n')).decode()
-            self.asked += 1
-            nonce = next(line.split(': ')[1] for line in head.split('\r\n')
-                         if line.startswith(NONCE))
-            found = self._answer(nonce)
-            if found is None:
-                await reader.read()
-            else:
-                writer.write(found)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
 
 
 def response(body, nonce, status=200, key=KEY, more=''):
@@ -76,15 +39,33 @@ def good(nonce):
 
 
 def asked(answer, act, timeout=DEADLINE):
-    """:param act: a coroutine function of the ``Driver``
+    """Have a driver's controller speak to a server that is none.
+
+    :param answer: a function of a request's nonce that returns bytes, after
+        which the connection is closed, or None to say nothing
+    :param act: a coroutine function of the ``Driver``
     :param timeout: seconds after which the driver is lost
     :returns: (what it returned, how often the server was asked)
     """
+    nonces = []
+
+    async def serve(reader, writer):
+        head = await read_head(reader)
+        if head is None:
+            return
+        nonces.append(head[2][NONCE.lower()])
+        found = answer(nonces[-1])
+        if found is None:
+            await reader.read()
+        else:
+            writer.write(found)
+            await writer.drain()
+
     async def run():
-        async with Impostor(answer) as server, session() as http:
-            driver = Driver(Address('d', 'd', 'http://127.0.0.1:%d'
-                                    % server.port), KEY, http, timeout)
-            return await act(driver), server.asked
+        async with listening(serve) as port, session() as http:
+            driver = Driver(Address('d', 'd', 'http://127.0.0.1:%d' % port),
+                            KEY, http, timeout)
+            return await act(driver), len(nonces)
     return asyncio.run(run())
 
 

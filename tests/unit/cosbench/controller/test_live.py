@@ -3,7 +3,6 @@
 
 import asyncio
 import json
-import os
 import unittest
 from unittest import mock
 
@@ -12,7 +11,6 @@ from cosbench.controller.measured import Measured
 from cosbench.controller.result_document import filled
 from cosbench.controller.run_store import Archive
 from cosbench.controller.workload_queue import Controller, Entry
-from cosbench.errors import ArchiveError
 from cosbench.measure.histogram import Histogram
 from cosbench.measure.result import Result
 from cosbench.measure.summary import Metrics
@@ -20,7 +18,7 @@ from cosbench.measure.tally import Tally
 from cosbench.measure.timeline import Timeline
 from tests.unit.cosbench import results
 from tests.unit.cosbench.controller import runs
-from tests.unit.cosbench.directory_case import new_directory
+from tests.unit.cosbench.directory_case import DirectoryCase
 
 
 class Untouchable:
@@ -140,76 +138,30 @@ class TestMeasured(unittest.TestCase):
                                   measured.tally('op2').count))
 
 
-class TestEnded(unittest.TestCase):
+class TestEnded(DirectoryCase):
 
-    def setUp(self):
-        place = new_directory(self)
-        self.archive = Archive(os.path.join(place, 'archive'))
-        self.addCleanup(self.archive.close)
-        self.ended = live.Ended(self.archive)
-
-    def finished(self):
+    def test_what_waits_and_what_ended_is_shown_by_a_controller(self):
+        archive = Archive(self.path('archive'))
+        self.addCleanup(archive.close)
         document = results.tiny()
         for stage in document['stages']:
             for work in stage['works']:
                 work.update(counted=None)
-        document.update(id=self.archive.new('n'))
-        self.archive.save(document)
-        return document
+        document.update(id=archive.new('n'))
+        archive.save(document)
 
-    def test_it_is_read_once(self):
-        document = self.finished()
-        with mock.patch.object(self.archive, 'read',
-                               side_effect=self.archive.read) as read:
-            found = [self.ended.text(document['id']) for _ in range(3)]
-            self.assertEqual(1, read.call_count)
-        self.assertEqual(1, len(set(found)))
-        work = json.loads(found[0])['stages'][1]['works'][0]
-        self.assertEqual([4, 1], [each['metrics']['op_count']
-                                  for each in work['operations']])
-        self.assertEqual(['op1', 'op2'], list(work['timeline']))
-
-    def test_another_document_in_its_place_is_seen(self):
-        document = self.finished()
-        self.ended.text(document['id'])
-        self.archive.save({**document, 'description': 'another'})
-        self.assertIn('another', self.ended.text(document['id']))
-
-    def test_one_that_is_damaged_is_not_shown_as_it_was(self):
-        run_id = self.finished()['id']
-        self.ended.text(run_id)
-        with open(os.path.join(self.archive.path(run_id), 'run.json'),
-                  'ab') as stream:
-            stream.write(b'x')
-        with self.assertRaisesRegex(ArchiveError, 'damaged'):
-            self.ended.text(run_id)
-        os.unlink(os.path.join(self.archive.path(run_id), 'run.json'))
-        with self.assertRaisesRegex(ArchiveError, 'No such file'):
-            self.ended.text(run_id)
-
-    def test_few_are_kept_those_that_were_asked_for_last(self):
-        ids = [self.finished()['id'] for _ in range(live.MOST_ENDED + 1)]
-        for each in ids[:-1] + ids[:1] + ids[-1:]:
-            self.ended.text(each)
-        with mock.patch.object(self.archive, 'read',
-                               side_effect=self.archive.read) as read:
-            for each in ids[:1] + ids[2:]:
-                self.ended.text(each)
-            self.assertEqual(0, read.call_count)
-            self.ended.text(ids[1])
-            self.assertEqual(1, read.call_count)
-
-    def test_what_waits_and_what_ended_is_shown_by_a_controller(self):
         async def look():
-            controller = Controller(self.archive, [])
-            self.finished()
+            controller = Controller(archive, [])
             await controller.open()
             run_id = controller.submit(
                 runs.started([]).context.xml.encode(), 5)['id']
             return [json.loads(await controller.live(each))
                     for each in ('w1', run_id)]
         one, other = asyncio.run(look())
-        self.assertEqual(('finished', 3), (one['state'],
-                                           len(one['stages'])))
+        self.assertEqual('finished', one['state'])
+        work = one['stages'][1]['works'][0]
+        self.assertEqual([4, 1], [each['metrics']['op_count']
+                                  for each in work['operations']])
+        self.assertEqual(['op1', 'op2'], list(work['timeline']))
         self.assertEqual(('queuing', [], []), (
             other['state'], other['stages'], other['drivers']))

@@ -4,13 +4,12 @@
 import json
 import os
 import stat
-import unittest
 from types import SimpleNamespace
 
 from cosbench.engine.request_log import RequestLog
 from cosbench.errors import ConfigError
 from cosbench.measure.sample import Sample
-from tests.unit.cosbench.directory_case import new_directory
+from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import operation, work, wrapped
 from tests.unit.cosbench.engine.runs import Recorder, ran, tally
 from tests.unit.cosbench.engine.virtual_time import VirtualTime
@@ -18,17 +17,15 @@ from tests.unit.cosbench.engine.virtual_time import VirtualTime
 MISSION = SimpleNamespace(id='m1', driver='d"1', stage=0, work=2)
 
 
-class TestRequestLog(unittest.TestCase):
+class TestRequestLog(DirectoryCase):
 
-    def setUp(self):
-        self.directory = new_directory(self)
-        self.path = os.path.join(self.directory, 'm1-i.jsonl')
+    FILE = 'm1-i.jsonl'
 
     def log(self, share=1.0):
         return RequestLog(self.directory, share, MISSION, 'i')
 
     def lines(self):
-        with open(self.path, encoding='utf8') as stream:
+        with open(self.path(self.FILE), encoding='utf8') as stream:
             return [json.loads(line) for line in stream]
 
     def test_a_line_has_what_a_sample_has(self):
@@ -47,7 +44,8 @@ class TestRequestLog(unittest.TestCase):
                           'took': 2.0, 'bytes': 77, 'error': None}, first)
         self.assertEqual(('http 503', 'op2/1', 0.0), (
             second['error'], second['row'], second['late']))
-        self.assertEqual(0o600, stat.S_IMODE(os.stat(self.path).st_mode))
+        self.assertEqual(0o600, stat.S_IMODE(
+            os.stat(self.path(self.FILE)).st_mode))
 
     def test_a_share_of_the_requests_is_kept(self):
         log = self.log(0.1)
@@ -58,18 +56,17 @@ class TestRequestLog(unittest.TestCase):
         self.assertAlmostEqual(1000, len(self.lines()) - 1, delta=120)
 
     def test_no_other_file_is_written_to(self):
-        with open(self.path, 'w', encoding='utf8') as stream:
-            stream.write('mine')
+        path = self.put(self.FILE, 'mine')
         with self.assertRaisesRegex(ConfigError, 'm1-i.jsonl: File exists'):
             self.log()
-        os.remove(self.path)
-        os.symlink('/dev/null', self.path)
+        os.remove(path)
+        os.symlink('/dev/null', path)
         with self.assertRaisesRegex(ConfigError, 'request-log'):
             self.log()
         with self.assertRaisesRegex(ConfigError, 'keeps no log'):
             RequestLog(None, 1.0, MISSION, 'i')
         with self.assertRaisesRegex(ConfigError, 'No such file'):
-            RequestLog(os.path.join(self.directory, 'x'), 1.0, MISSION, 'i')
+            RequestLog(self.path('x'), 1.0, MISSION, 'i')
 
     def test_a_full_disk_ends_the_log_and_not_the_load(self):
         log = self.log()

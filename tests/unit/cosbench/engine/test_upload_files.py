@@ -3,26 +3,22 @@
 
 import os
 import random
-import unittest
 from itertools import count
 
 from cosbench.engine.upload_files import find, picker
 from cosbench.errors import ConfigError
-from tests.unit.cosbench.directory_case import new_directory
+from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import operation, work, works_of
 
 
-class TestFind(unittest.TestCase):
+class TestFind(DirectoryCase):
 
     def setUp(self):
-        place = new_directory(self)
-        self.root = os.path.realpath(os.path.join(place, 'root'))
-        self.outside = os.path.join(place, 'outside')
-        for path in (self.root, os.path.join(self.root, 'in'), self.outside):
-            os.mkdir(path)
-        for path in ('in/b', 'in/a', '../outside/secret'):
-            with open(os.path.join(self.root, path), 'w') as stream:
-                stream.write(path)
+        super().setUp()
+        self.root = os.path.realpath(self.path('root'))
+        self.outside = self.path('outside')
+        for path in ('root/in/b', 'root/in/a', 'outside/secret'):
+            self.put(path, path)
 
     def test_the_files_of_a_directory_are_found_in_order(self):
         expected = tuple(os.path.join(self.root, 'in', name)

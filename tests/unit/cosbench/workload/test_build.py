@@ -103,6 +103,18 @@ class TestSpecialWorks(unittest.TestCase):
 
 class TestWorks(unittest.TestCase):
 
+    def test_all_that_a_work_may_have_is_read_without_a_warning(self):
+        for text in (
+                wrapped(NORMAL, NORMAL, above='<storage type="mock"/><auth '
+                        'type="none"/>'),
+                wrapped(NORMAL.replace('<op', '<auth type="mock" config=""/>'
+                                       '<op')),
+                wrapped(work(READ, 'workers="1" runtime="1" division="object"'
+                             ' afr="1000000" interval="1" rampup="1" '
+                             'rampdown="2" totalOps="3" totalBytes="%d" '
+                             'driver="d" config="rate=5"' % (2 ** 63 - 1)))):
+            self.assertEqual([], warnings_of(text))
+
     def test_defaults_are_cosbenchs(self):
         found, = works_of(NORMAL)
         self.assertEqual(
@@ -119,12 +131,12 @@ class TestWorks(unittest.TestCase):
         self.assertEqual('myobjects7', only.objects.name(7))
 
     def test_configs_are_laid_over_each_other_from_outside_in(self):
-        found = read((
-            '<workload name="n" config="a=1;b=1;c=1;d=1;e=1"><workflow '
-            'config="b=2;c=2;d=2;e=2"><workstage name="s" config="c=3;d=3;'
-            'e=3"><work name="w" workers="1" runtime="1" config="d=4;e=4">'
-            '<operation type="list" config="E=5"/></work></workstage>'
-            '</workflow></workload>').encode()).workload.works[0]
+        found = read(
+            b'<workload name="n" config="a=1;b=1;c=1;d=1;e=1"><workflow '
+            b'config="b=2;c=2;d=2;e=2"><workstage name="s" config="c=3;d=3;'
+            b'e=3"><work name="w" workers="1" runtime="1" config="d=4;e=4">'
+            b'<operation type="list" config="E=5"/></work></workstage>'
+            b'</workflow></workload>').workload.works[0]
         self.assertEqual(dict(zip('abcde', '12345')),
                          dict(found.operations[0].config))
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""division: parts of a whole, quotas."""
+"""division: parts of a whole."""
 
 import unittest
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosbench.workload.division import Share, part, quota
+from cosbench.workload.division import Share, part
 
 WORKERS = st.integers(1, 300)
 
@@ -46,15 +46,3 @@ class TestDivision(unittest.TestCase):
         self.assertEqual(set(whole), set().union(*found))
         if workers <= size:
             self.assertEqual(size, sum(len(each) for each in found))
-
-
-class TestQuota(unittest.TestCase):
-
-    def test_no_total_is_no_limit_and_few_operations_end(self):
-        self.assertIsNone(quota(0, 4, 0))
-        self.assertEqual([1, 1, 0, 0], [quota(2, 4, i) for i in range(4)])
-
-    @given(st.integers(1, 10 ** 18), WORKERS)
-    def test_quotas_sum_to_the_total(self, total, workers):
-        self.assertEqual(total, sum(
-            quota(total, workers, index) for index in range(workers)))

@@ -10,13 +10,13 @@ import sys
 import unittest
 from glob import glob
 
-import tools
 from cosbench.commands.cli import main
 from cosbench.document.reader import read_file
 from cosbench.errors import WorkloadError
 from cosbench.workload.inheritance import Adaptors
 from tests.unit.cosbench.directory_case import DirectoryCase
 from tests.unit.cosbench.documents import PUBLISHED, READ, work, wrapped
+from tests.unit.cosbench.processes import ROOT
 
 SAMPLES = os.environ.get('COSBENCH_SAMPLES')
 REFUSED = wrapped(work(READ, 'workers="0" runtime="1"'),
@@ -64,6 +64,18 @@ class TestValidate(DirectoryCase):
              'totalOps, totalBytes must be greater than 0'],
             out.splitlines()[len(lines):])
 
+    def test_a_key_that_nothing_asks_for_is_refused_if_that_is_asked_for(
+            self):
+        path = self.put('a.xml', wrapped(work(
+            READ, 'workers="1" runtime="1" config="rateX=5"')))
+        for option, status, words in (
+                ((), 0, ':4: warning: config'),
+                (('--strict',), 1, ':4: config')):
+            found, out, _ = run(*option, path)
+            self.assertEqual(status, found)
+            self.assertEqual(not status, ': ok: ' in out)
+            self.assertIn(path + words, out)
+
     def test_a_file_that_cannot_be_read_is_named(self):
         path = os.path.join(self.directory, 'none.xml')
         self.assertEqual((1, path + ': No such file or directory\n', ''),
@@ -89,9 +101,18 @@ class TestValidate(DirectoryCase):
         found = subprocess.run(
             [sys.executable, '-m', 'cosbench', 'validate',
              self.put('b.xml', REFUSED)], capture_output=True, text=True,
-            cwd=os.path.dirname(os.path.dirname(tools.__file__)))
+            cwd=ROOT)
         self.assertEqual((1, 2, ''), (
             found.returncode, len(found.stdout.splitlines()), found.stderr))
+
+
+class TestSamples(unittest.TestCase):
+
+    def test_those_of_the_project_are_read_without_a_warning(self):
+        paths = glob(os.path.join(ROOT, 'etc', 'cosbench', '*.xml'))
+        self.assertTrue(paths)
+        for path in paths:
+            self.assertEqual((), read_file(path).warnings, path)
 
 
 @unittest.skipUnless(SAMPLES, 'COSBENCH_SAMPLES names no directory')

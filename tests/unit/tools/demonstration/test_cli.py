@@ -125,14 +125,6 @@ class TestRemoval(Case):
         self.assertFalse(removal.remove(self.top))
         os.mkdir(self.top)
 
-    def test_only_an_environment_of_ours_is_removed(self):
-        self.assertFalse(removal.remove_environment(self.top))
-        Path(self.top, removal.STAMP).touch()
-        with mock.patch.object(removal, 'REPO', self.top + '/nowhere'):
-            self.assertTrue(removal.remove_environment(self.top))
-        self.assertFalse(os.path.exists(self.top))
-        os.mkdir(self.top)
-
 
 class TestPasses(Case):
     def test_messages_and_bytes_after_a_position_are_counted(self):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swift_lightsync.sync.core.conversation import Ask
-from swift_lightsync.sync.core.partition_set import PartitionSet
+from swift_lightsync.sync.core.shared_set import SharedSet
 from swift_lightsync.sync.wire.sync_message import encode_roots
 from tools.simulation.placement import Sample, place
 
@@ -70,9 +70,8 @@ class TestRings(unittest.TestCase):
 class TestSample(unittest.TestCase):
 
     def message(self, partitions, slices):
-        partitions = PartitionSet(range(0, 4 * partitions, 4))
-        roots = ('ab' * 16,) * slices
-        return Ask(partitions, roots)
+        return Ask(SharedSet((0, 'sda', each) for each in range(
+            0, 4 * partitions, 4)), ('ab' * 16,) * slices)
 
     def size(self, message, with_list=True):
         return len(encode_roots(message.partitions, message.roots,

@@ -27,8 +27,3 @@ class OperationError(Exception):
         super().__init__('%s: %s' % (kind, reason) if reason else kind)
         self.kind = kind
         self.reason = reason
-
-    @classmethod
-    def of_status(cls, status: int, reason: str = '') -> 'OperationError':
-        """Return the error for an answer of HTTP that is no success."""
-        return cls('http %d' % status, reason)

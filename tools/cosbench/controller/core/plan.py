@@ -5,10 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from re import Match
-from typing import (
-    Protocol,
-    TypeVar,
-)
+from typing import Protocol, TypeVar
 
 from cosbench.engine.core.mission import Mission, Step, remaining
 from cosbench.errors import ConfigError

@@ -2,7 +2,6 @@
 """What a condition of ``--fail-if`` is made of, once it is parsed."""
 
 from dataclasses import dataclass
-from typing import Union
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,8 @@ class Logic:
     parts: tuple['Truth', ...]
 
 
-Value = Union[Number, Named, Sum, Base]
-Truth = Union[Comparison, Logic]
+Value = Number | Named | Sum | Base
+Truth = Comparison | Logic
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,6 @@ _COMPARE = ('<', '<=', '>', '>=')
 def parse(text: str) -> Condition:
     """Parse a condition.
 
-    :returns: the condition
     :raises ConfigError: if it is none; it names the place
     """
     if len(text) > MAX_LENGTH:

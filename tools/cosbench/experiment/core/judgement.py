@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a condition holds, does not, or is not decided by the runs.
 
-A comparison holds if the whole confidence interval of its sides' difference
-says so: noise alone makes one hold in less than 1 - confidence of the
-experiments, all comparisons and configurations together. What the interval
-leaves open stays open.
+EXPERIMENT.md says when a comparison holds. What its interval leaves open stays
+open.
 """
 
 import math

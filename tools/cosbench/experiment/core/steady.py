@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a work has run long enough: its own batches agree.
 
-The intervals of its run time are put together to ten batches, one after the
-other, so that what lasts for seconds stays in one batch; their means vary as
-little as was asked for. This says how one run varied, and ends it; what is
-concluded of a configuration is across runs. ``Steady`` ends a stage so.
+What lasts for seconds stays in one batch. This says how one run varied, and
+ends it; what is concluded of a configuration is across runs.
 """
 
 import math

@@ -20,12 +20,7 @@ from cosbench.experiment.core.figures import (
     common_operations,
     counted,
 )
-from cosbench.experiment.core.intervals import (
-    Mean,
-    certain,
-    of_one,
-    of_two,
-)
+from cosbench.experiment.core.intervals import Mean, certain, of_one, of_two
 
 #: The share of the false alarms that verdicts may use.
 _LOOKS = 0.8

@@ -36,7 +36,7 @@ class Look:
 
         :param when: seconds
         """
-        counters: dict['tuple[str, str]', float] = {}
+        counters: dict[tuple[str, str], float] = {}
         for name, labels, value in parse(text, PREFIX):
             if name == _CPU:
                 if labels.get('mode') in _IDLE:

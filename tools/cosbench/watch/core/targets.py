@@ -34,7 +34,7 @@ def target(text: str) -> Target:
     name, equals, url = main.partition('=')
     if not equals or '/' in name:
         name, url = '', main
-    if not _is_url(url) or recon and not _is_url(recon) or \
+    if not is_url(url) or recon and not is_url(recon) or \
             len(name) > _LONGEST:
         raise ConfigError.of('watch', text, FORM)
     parts = urlsplit(url)
@@ -44,12 +44,13 @@ def target(text: str) -> Target:
                   recon.rstrip('/') or None)
 
 
-def _is_url(text: str) -> bool:
+def is_url(text: str) -> bool:
+    """Return whether a text is a URL of http or https that can be asked."""
     try:
         found = urlsplit(text)
-        # Asking for a port that is none raises.
+        # Asking for a port that is none raises, and so does the name.
         return found.scheme in ('http', 'https') and bool(
-            found.hostname) and found.port != 0 and text.isascii() and \
-            text.isprintable() and ' ' not in text
+            (found.hostname or '').encode('idna')) and found.port != 0 and \
+            text.isascii() and text.isprintable() and ' ' not in text
     except ValueError:
         return False

@@ -230,7 +230,7 @@ class TestHeaderLines(unittest.TestCase):
                 header_lines([('X-A', value)])
 
     def test_lines_are_utf8(self):
-        self.assertEqual('A: ä\r\nB: \r\n'.encode('utf8'),
+        self.assertEqual('A: ä\r\nB: \r\n'.encode(),
                          header_lines([('A', 'ä'), ('B', '')]))
 
     def test_the_module_does_no_io(self):

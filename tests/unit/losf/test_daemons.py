@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons beside index servers that are dead or silent: real processes.
+"""Daemons in trouble, all alike: real processes.
 
-Each names such a server once a minute at most, and goes on with other devices.
+Beside an index server that is dead or silent each names it once a minute at
+most, and goes on with other devices; and each refuses a Swift without the
+patches.
 """
 
 import os
-import socket
+import signal
 import subprocess
 import sys
 import time
-import unittest
 from unittest import mock
 
 from swift.common import storage_policy, utils
@@ -20,14 +21,22 @@ from swift.obj.server import ObjectController
 
 from swift_losf.format.layout import Layout
 from swift_losf.index.index_client import IndexClient
-from tests.unit.losf.daemons import DaemonTest
-from tests.unit.losf.kv_world import policy, wait_for
+from tests.unit.losf.daemons import DAEMONS, DaemonTest
+from tests.unit.losf.kv_world import listening, policy, wait_for
 
 PARTITIONS = 16
 MISSING_CHECK = (b':MISSING_CHECK: START\r\n%s %s\r\n:MISSING_CHECK: END\r\n'
                  % (b'a' * 32, Timestamp(1).internal.encode()))
 REPLICATED, FRAGMENTS = 0, 1
 DEAD, SILENT, SERVED = 'd0', 'd1', 'd2'
+#: takes something of the patches away
+UNPATCHED = """
+from swift.common import exceptions
+from swift.obj import auditor, diskfile
+from swift.obj.watchers import dark_data
+del {owner}.{hook}
+"""
+MANAGER = 'diskfile.BaseDiskFileManager'
 
 
 class TestAway(DaemonTest):
@@ -55,10 +64,7 @@ class TestAway(DaemonTest):
 
     def hang(self, path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        sock = socket.socket(socket.AF_UNIX)
-        self.addCleanup(sock.close)
-        sock.bind(path)
-        sock.listen(100)
+        self.enterContext(listening(path))
 
     def serve(self, index):
         server = subprocess.Popen(
@@ -154,5 +160,36 @@ class TestAway(DaemonTest):
             self.assertEqual(507, response.status_int, answer)
 
 
-if __name__ == '__main__':
-    unittest.main()
+class TestRefusal(DaemonTest):
+
+    watchers = 'swift#dark_data'
+
+    def setUp(self):
+        super().setUp()
+        # Or else the relinker has nothing to do.
+        self.builder.prepare_increase_partition_power()
+        self.save_rings()
+
+    def check(self, name, hook, owner=MANAGER):
+        done = self.run_daemon(name, UNPATCHED.format(owner=owner, hook=hook))
+        self.assertIn(done.returncode, (1, -signal.SIGUSR2), done.stderr)
+        line = ('Swift lacks what objects in volumes need (%s): '
+                'run swift-lightsync-patch apply' % hook)
+        # Of an auditor that has begun, the log is all that is to be seen.
+        # Workers of a relinker write at the same time, and end lines later.
+        self.assertEqual('', done.stderr.replace(line, '').strip())
+        errors = [each for each in self.logged() if 'Starting' not in each]
+        self.assertTrue(errors)
+        self.assertEqual([], [each for each in errors
+                              if not each.endswith(line)])
+
+    def test_each_daemon_says_what_to_do_and_ends(self):
+        for name in set(DAEMONS) - {'relinker cleanup'}:
+            with self.subTest(name):
+                self.check(name, 'list_dir')
+
+    def test_fragments_need_one_more_patch(self):
+        self.check('reconstructor', 'rename_file')
+
+    def test_watchers_need_one_more_patch(self):
+        self.check('auditor', 'DeleteRequest', 'exceptions')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""comparison: which of many partitions differ, in few messages."""
+"""conversation: which of many partitions differ, in few messages."""
 
 import random
 import re
@@ -9,54 +9,65 @@ from math import isqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swift_lightsync.sync.core import comparison
-from swift_lightsync.sync.core.comparison import (
-    UNREAD,
-    differing_slices,
-    slice_roots,
-)
 from swift_lightsync.sync.core.conversation import (
+    SMALL,
+    UNREAD,
     Ask,
     Condition,
     DeviceState,
     SharedReply,
     SharedTold,
     converse,
+    differing_slices,
+    told_of,
 )
-from swift_lightsync.sync.core.partition_set import PartitionSet
 from swift_lightsync.sync.core.shared_set import SharedSet
+from swift_lightsync.sync.core.sync_round import Answer
 from tests.unit.sync import documented
+from tests.unit.sync.verbs import slice_roots
 
 SAME, OTHER = 'ab' * 16, 'cd' * 16
-READY = DeviceState(Condition.READY)
+READY = DeviceState(Condition.READY, 7)
+DEVICES = ['sda', 'sdb', 'disk \u00fc']
+ITEMS = st.sets(st.tuples(st.integers(0, 3), st.sampled_from(DEVICES),
+                          st.integers(0, 5000)))
 MESSAGES = 3
 
 
+def play(ours, theirs, states=None):
+    """Play a conversation to its end.
+
+    :param theirs: the roots that the peer can read
+    :param states: its devices that are not ready
+    :returns: what was found, and the sets that were asked about
+    """
+    conversation, reply, asked = converse(ours), None, []
+    while True:
+        try:
+            ask = conversation.send(reply)
+        except StopIteration as end:
+            return end.value, asked
+        asked.append(ask)
+        said = [(states or {}).get(device, READY)
+                for device in ask.partitions.devices]
+        ready = all(state is READY for state in said)
+        reply = SharedReply(ready, differing_slices(
+            ask.partitions, ask.roots, theirs) if ready else (), said)
+
+
 def narrow(ours, theirs):
-    """Return the partitions that differ, and the list of what was asked."""
-    found, asked = compared(ours, theirs)
-    return found[0], asked
+    """Return the partitions of a device that differ, and what was asked."""
+    (found, _), asked = compared(ours, theirs)
+    return found, asked
 
 
 def compared(ours, theirs):
-    """Play a comparison to its end.
-
-    :param ours: the sender's roots
-    :param theirs: the receiver's
-    :returns: what differs and what is unread, and the list of what was asked
+    """Return the partitions of a device that differ, those that are unread,
+    and what was asked.
     """
-    ours, theirs = of_device(ours), of_device(theirs)
-    asked, reply = [], None
-    comparing = converse(ours)
-    while True:
-        try:
-            ask = comparing.send(reply)
-        except StopIteration as end:
-            return [{partition for _, _, partition in found} for found in (
-                end.value.differing, end.value.unread)], asked
-        asked.append(ask)
-        reply = SharedReply(True, differing_slices(
-            ask.partitions, ask.roots, theirs), [READY])
+    told, asked = play(of_device(ours), of_device(theirs))
+    return [{partition for _, _, partition in found}
+            for found in (told.differing, told.unread)], asked
 
 
 def of_device(roots):
@@ -128,15 +139,14 @@ class TestMessages(unittest.TestCase):
         self.assertEqual([], self.counts(0))
 
     def test_small_sets_are_asked_of_partition_by_partition(self):
-        small = comparison.SMALL
-        self.assertEqual(small, int(documented.found(
+        self.assertEqual(SMALL, int(documented.found(
             r'^1\. N ≤ (\d+): one message with N slices')))
-        for size in (1, small):
+        for size in (1, SMALL):
             for changed in ((), (0,)):
                 self.assertEqual([(size, size)], self.counts(size, changed))
 
     def test_a_large_set_that_is_equal_is_one_message_of_one_root(self):
-        for size in (comparison.SMALL + 1, 100, 10000):
+        for size in (SMALL + 1, 100, 10000):
             self.assertEqual([(size, 1)], self.counts(size))
 
     def test_a_large_set_that_differs_is_narrowed_down(self):
@@ -168,30 +178,79 @@ class TestMessages(unittest.TestCase):
 class TestSlices(unittest.TestCase):
 
     def test_an_answer_names_slices_by_their_index(self):
-        partitions = PartitionSet(range(100, 110))
-        theirs = slice_roots(partitions, 4, roots(10, start=100))
+        ours = of_device(roots(10, start=100))
+        items = SharedSet(ours)
+        theirs = slice_roots(items, 4, ours)
         self.assertEqual(3, len(theirs))
         for changed, index in ((100, 0), (103, 0), (104, 1), (109, 2)):
             self.assertEqual([index], differing_slices(
-                partitions, theirs, roots(10, {changed}, start=100)))
-        self.assertEqual([], differing_slices(
-            partitions, theirs, roots(10, start=100)))
+                items, theirs, {**ours, (0, 'sda', changed): OTHER}))
+        self.assertEqual([], differing_slices(items, theirs, ours))
 
     def test_of_several_partitions_an_unread_one_makes_them_differ(self):
-        partitions = PartitionSet(range(10))
-        theirs = slice_roots(partitions, 2, roots(10))
-        ours = roots(10)
-        del ours[9]
-        self.assertEqual([1], differing_slices(partitions, theirs, ours))
-        self.assertEqual([0, 1], differing_slices(partitions, theirs, {}))
-        self.assertEqual([9 | UNREAD], differing_slices(
-            partitions, slice_roots(partitions, 10, roots(10)), ours))
+        ours = of_device(roots(10))
+        items = SharedSet(ours)
+        theirs, each = (slice_roots(items, count, ours) for count in (2, 10))
+        del ours[0, 'sda', 9]
+        self.assertEqual([1], differing_slices(items, theirs, ours))
+        self.assertEqual([0, 1], differing_slices(items, theirs, {}))
+        self.assertEqual([9 | UNREAD], differing_slices(items, each, ours))
 
     def test_no_slices_of_nothing(self):
-        nothing = PartitionSet(())
-        self.assertEqual((), slice_roots(nothing, 0, {}))
-        self.assertEqual([], differing_slices(nothing, (), {}))
+        self.assertEqual([], differing_slices(SharedSet(()), (), {}))
 
     def test_what_is_asked_cannot_be_changed(self):
         with self.assertRaises(AttributeError):
             Ask(SharedSet(()), ()).roots = (SAME,)
+
+
+class TestDevices(unittest.TestCase):
+
+    @given(ITEMS, ITEMS)
+    def test_exactly_what_differs_is_found_in_three_questions(
+            self, items, changed):
+        ours = dict.fromkeys(items, SAME)
+        theirs = {item: OTHER if item in changed else SAME for item in items}
+        told, asked = play(ours, theirs)
+        self.assertEqual(items & changed, told.differing)
+        self.assertLessEqual(len(asked), 3)
+
+    def test_all_devices_that_agree_are_one_question_of_one_root(self):
+        ours = {(policy, device, number): SAME for policy in range(2)
+                for device in DEVICES for number in range(99)}
+        told, asked = play(ours, ours)
+        self.assertEqual([(594, 1)], [(len(ask.partitions), len(ask.roots))
+                                      for ask in asked])
+        self.assertEqual(SharedTold(states=dict.fromkeys(DEVICES, READY)),
+                         told)
+
+    def test_a_root_that_is_that_of_another_device_differs(self):
+        ours = {(0, 'sda', 1): SAME, (0, 'sdb', 1): OTHER}
+        theirs = {(0, 'sda', 1): OTHER, (0, 'sdb', 1): SAME}
+        self.assertEqual(set(ours), play(ours, theirs)[0].differing)
+
+    def test_a_device_that_is_not_ready_does_not_hold_up_the_others(self):
+        ours = {(0, device, number): SAME for device in DEVICES
+                for number in range(20)}
+        theirs = {**ours, (0, 'sda', 3): OTHER}
+        gone = {'sdb': DeviceState(Condition.UNMOUNTED),
+                DEVICES[2]: DeviceState(Condition.NOT_YET, 9)}
+        told, asked = play(ours, theirs, gone)
+        self.assertEqual({(0, 'sda', 3)}, told.differing)
+        self.assertEqual([60, 20], [len(ask.partitions)
+                                    for ask in asked[:2]])
+        for device, number, expected in (
+                ('sda', 3, Answer.DIFFER), ('sda', 4, Answer.MATCH),
+                ('sdb', 3, Answer.UNMOUNTED), (DEVICES[2], 3, Answer.NOT_YET),
+                ('unheard of', 3, Answer.NOT_YET)):
+            self.assertIs(expected, told_of(
+                told, 0, device, range(20)).about(number))
+        self.assertEqual(7, told_of(told, 0, 'sda', range(20)).idle)
+
+    def test_a_partition_that_cannot_be_read_is_told_apart(self):
+        ours = {(0, 'sda', number): SAME for number in range(40)}
+        theirs = dict(ours)
+        del theirs[0, 'sda', 5]
+        told, _ = play(ours, theirs)
+        self.assertEqual((set(), {(0, 'sda', 5)}),
+                         (told.differing, told.unread))
