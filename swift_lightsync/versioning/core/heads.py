@@ -113,9 +113,10 @@ def planned(held: Held, obj: str, rows: Sequence[Row], listed: bool,
                 continue
             row = row_of(_with_vector(entry, held.newest))
         taken[row.name] = row
-    before = held.newest[0] if held.newest else None
     if not obj:
-        return Plan(tuple(taken.values()), before, before)
+        return Plan(tuple(taken.values()),
+                    held.known.get(rows[0].name) if rows else None, None)
+    before = held.newest[0] if held.newest else None
     live = newest_rows(held.newest, filter(is_version, taken.values()))
     heads = sorted((row for row in live.values() if not row.deleted),
                    key=lambda row: row.name)

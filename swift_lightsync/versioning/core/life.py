@@ -3,8 +3,9 @@
 §5). It is one row of the hidden container, and reaches the other sites like
 the versions there.
 
-1. The record with the newer stamp wins, and is taken whole: whether the
-   container exists, whether versions are enabled, its metadata.
+1. The record with the newer stamp says whether the container exists. Of each
+   header the newest change counts, whichever record it is in: a record that
+   meets an older one with newer headers is written once more, with these.
 2. A deletion keeps in its record what the container was. Where it loses, that
    is what the container is again.
 3. A container that has a live version is not deleted by a record. If the site
@@ -17,8 +18,9 @@ the versions there.
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Annotated, Optional
+from typing import Annotated
 
 from swift_lightsync.common.records import Length, Parsed, Record
 from swift_lightsync.versioning.core.row_data import (
@@ -41,6 +43,8 @@ COMMON = ('x-container-read', 'x-container-write')
 COMMON_PREFIX = 'x-container-meta-'
 #: More than Swift lets a container have; and bytes of the row.
 _MAX_HEADERS, MAX_LIFE = 1000, 1 << 16
+#: Headers of which a record says when each was changed.
+MAX_SINCE = 100
 _REMOVED = 'x-remove-container-'
 _LINE_BREAK = re.compile(r'[\x00\r\n]')
 
@@ -57,9 +61,11 @@ class Life(Record):
     :param exists: False: it was deleted; were it not, it would be as it says
     :param stamp: of that moment
     :param site: where it was done
-    :param described: when its headers were last changed; None: nobody has said
-        what they are
+    :param described: when all of its headers were last told at once; None:
+        nobody has said what they are
     :param headers: (name in lower case, value), see ``common_headers``
+    :param since: (name, text of a ``Stamp``) of headers that were changed or
+        removed after ``described``
     :raises ValueError: if no row could hold it
     """
     exists: bool
@@ -67,10 +73,11 @@ class Life(Record):
     site: Annotated[str, Parsed(check_site)]
     described: Annotated[Stamp, Parsed(Stamp.parse)] | None = None
     headers: Annotated[Headers, Length(_MAX_HEADERS)] = ()
+    since: Annotated[Headers, Length(_MAX_HEADERS)] = ()
 
     def __post_init__(self) -> None:
         if self.described is None:
-            if self.headers:
+            if self.headers or self.since:
                 raise ValueError('described must say since when there are '
                                  'headers')
         elif self.described > self.stamp:
@@ -78,6 +85,7 @@ class Life(Record):
                              % (self.described, self.stamp))
         else:
             _check(self.headers)
+            _check_since(self.since, self.stamp)
             life_row(self)
 
     @property
@@ -86,23 +94,62 @@ class Life(Record):
         return as_of(self.stamp)
 
     def describing(self, headers: Headers) -> 'Life':
-        """Return the record of a change that gives the container headers."""
-        return replace(self, described=self.stamp, headers=headers)
-
-    def after(self, stamp: Stamp, site: str,
-              other: Optional['Life'] = None) -> 'Life':
-        """Return the record of what goes on as it was.
-
-        :param other: what it is, if not what this record says
+        """Return the record of a container that has these headers, and none of
+        before.
         """
-        known = other or self
-        return replace(self, stamp=stamp, site=site, headers=known.headers,
-                       described=known.described)
+        return replace(self, described=self.stamp, headers=headers, since=())
 
-    def is_older_than(self, other: Optional['Life']) -> bool:
-        """Check whether another record has headers that are newer."""
-        return bool(other and other.described and (
-            self.described is None or self.described < other.described))
+    def changed(self, sent: Iterable[tuple[str, str]]) -> 'Life':
+        """Return the record of a change of some headers.
+
+        :param sent: (name, value) of a PUT or POST, as Swift has taken them
+        """
+        now = {name: (str(self.stamp), value)
+               for name, value in _set_by(sent).items()
+               if is_common(name) or name == ENABLED}
+        return self._with(self.described or self.stamp,
+                          {**self._changes(), **now})
+
+    def joined(self, older: 'Life') -> 'Life':
+        """Return this record with what an older one says of headers that were
+        changed later than here; the same record if there are none.
+        """
+        if older.described is None:
+            return self
+        last = max(older.described, self.described or older.described)
+        mine, theirs = self._changes(), older._changes()
+        return self._with(last, {
+            name: found for name in {**mine, **theirs}
+            if (found := max(each[name] for each in (mine, theirs)
+                             if name in each)) >= (str(last), '')})
+
+    def after(self, stamp: Stamp, site: str) -> 'Life':
+        """Return the record of what goes on as it was."""
+        return replace(self, stamp=stamp, site=site)
+
+    def _changes(self) -> dict[str, tuple[str, str]]:
+        """Return when each header was changed, and its value; empty: it was
+        removed.
+        """
+        headers, since = dict(self.headers), dict(self.since)
+        return {name: (since.get(name, str(self.described)),
+                       headers.get(name, '')) for name in {**headers, **since}}
+
+    def _with(self, described: Stamp,
+              changes: dict[str, tuple[str, str]]) -> 'Life':
+        """Return the record with such headers, see ``_changes``. Where too
+        many were changed to tell of each, it tells all at once.
+        """
+        headers = common_headers(
+            ((name, value) for name, (_, value) in changes.items()),
+            changes.get(ENABLED, ('', ''))[1] == 'true')
+        since = tuple(sorted((name, when) for name, (when, _)
+                             in changes.items() if when != str(described)))
+        if len(since) <= MAX_SINCE:
+            with suppress(ValueError):
+                return replace(self, described=described, headers=headers,
+                               since=since)
+        return self.describing(headers)
 
 
 def as_of(stamp: Stamp) -> dict[str, str]:
@@ -168,18 +215,11 @@ def changes(before: Iterable[str], headers: Headers) -> Headers:
     return (*headers, *((name, '') for name in gone if is_common(name)))
 
 
-def changed(before: Headers, sent: Iterable[tuple[str, str]]) -> Headers:
-    """Return the metadata of a container after a PUT or POST.
-
-    :param before: those that it had
-    :param sent: (name, value) of the request, as Swift has taken them
-    """
+def _set_by(sent: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the headers that a PUT or POST sets; empty: it removes them."""
     low = [(lowered(name), value) for name, value in sent]
-    now = dict(before)
-    now.update((name.replace('-remove', '', 1), '') for name, _ in low
-               if name.startswith(_REMOVED))
-    now.update(low)
-    return common_headers(now.items(), now.get(ENABLED) == 'true')
+    return {**{name.replace('-remove', '', 1): '' for name, _ in low
+               if name.startswith(_REMOVED)}, **dict(low)}
 
 
 def _check(headers: Headers) -> None:
@@ -194,3 +234,12 @@ def _check(headers: Headers) -> None:
                              'case, once' % (name, value))
     if dict(headers).get(ENABLED) not in ('true', 'false'):
         raise ValueError('%s must be true or false' % ENABLED)
+
+
+def _check_since(since: Headers, stamp: Stamp) -> None:
+    for name, when in since:
+        if not (is_common(name) or name == ENABLED) or \
+                str(Stamp.parse(when)) != when or Stamp.parse(when) > stamp:
+            raise ValueError('since is %.80r: %.80r, must be a header that '
+                             'sites have in common and a stamp of at most %s'
+                             % (name, when, stamp))

@@ -49,6 +49,8 @@ LISTINGS = _joined(_LISTING, '')
 PURGES = _joined(_PURGE, '')
 #: The row that says whether the container exists: the life record.
 LIFE = _joined('C')
+#: Header of a DELETE of a hidden container that is to have no rows.
+UNUSED = 'X-Container-Sysmeta-Site-Versions-Unused'
 #: How much longer the name of a version's data is than its object's.
 ROOM = len(_joined(_VERSION, '', str(Stamp(0, 1))))
 

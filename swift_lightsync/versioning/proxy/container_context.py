@@ -3,6 +3,8 @@
 so long.
 """
 
+from dataclasses import replace
+
 from swift.common.constraints import MAX_CONTAINER_NAME_LENGTH
 from swift.common.http import HTTP_CONFLICT, is_success
 from swift.common.storage_policy import POLICIES
@@ -17,7 +19,8 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
-from swift_lightsync.versioning.core.life import as_of, changed
+from swift_lightsync.versioning.core.life import as_of
+from swift_lightsync.versioning.core.row_data import UNUSED
 from swift_lightsync.versioning.data.container import authorize, send_internal
 from swift_lightsync.versioning.data.container_headers import (
     ENABLED,
@@ -146,8 +149,9 @@ class ContainerContext:
             # Nothing is recorded of it, or only of one that was deleted.
             return life.describing(described(
                 self.versioned.head(req, self.versioned.path) or {}))
-        return life.describing(changed(() if made else life.headers,
-                                       req.headers.items()))
+        if made:
+            life = replace(life, described=None, headers=(), since=())
+        return life.changed(req.headers.items())
 
     def _put_again(self, req):
         """Put a container after its deletion, where another site's clock was
@@ -175,6 +179,8 @@ class ContainerContext:
             value = req.headers.get(header)
             if value is None:
                 continue
+            # Who may not know the container is not told whether it has any.
+            authorize(req, None)
             if not strategy:
                 raise HTTPBadRequest('%s: the container has no versions' %
                                      header, request=req)
@@ -278,10 +284,10 @@ class ContainerContext:
 
     def _delete_hidden(self, req):
         """Leave nothing of an attempt that failed, unless another one has
-        succeeded meanwhile.
+        succeeded meanwhile, or another site has sent something.
         """
         own = self.versioned.head(req, self.versioned.path) or {}
         if own.get(sysmeta(MODE)):
             return
         send_internal(self.versioned.app, req, 'DELETE',
-                      self.versioned.hidden_path)
+                      self.versioned.hidden_path, {UNUSED: 'true'})

@@ -84,7 +84,7 @@ class ContainerDeletion:
 
         :param own: its headers
         :raises HTTPConflict: if a proxy whose clock is ahead has just put it:
-            Swift would refuse that too, and clear its metadata all the same
+            Swift would refuse that, too
         """
         # A version that comes meanwhile revives it: the propagator does.
         life = next_life(strategy, False)

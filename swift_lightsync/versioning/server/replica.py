@@ -183,14 +183,17 @@ def _writing(broker: Any) -> Iterator[Connection]:
             tpool.execute(connection.commit)
 
 
-def has_versions(broker: Any) -> bool:
-    """Check whether a container's databases have a live version."""
+def has_rows(broker: Any, prefix: str) -> bool:
+    """Check whether a container's databases have rows that are not deleted.
+
+    :param prefix: how their names begin
+    """
     policy = broker.storage_policy_index
     with ExitStack() as connections:
         return bool(_Rows([
             RowTable(connections.enter_context(each.get()), policy)
             for each in broker.get_brokers()
-        ]).page(verb.Page(VERSIONS, limit=1)))
+        ]).page(verb.Page(prefix, limit=1)))
 
 
 def _planned(rows: _Rows, asked: verb.Request, mine: list[Row],

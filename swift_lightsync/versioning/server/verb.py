@@ -38,14 +38,13 @@ from swift.container.backend import ContainerBroker
 from swift.container.server import (
     ContainerController,
     get_container_name_and_placement,
-    get_obj_name_and_placement,
 )
 
 from swift_lightsync.common.options import number, read_option
 from swift_lightsync.versioning.core import verb
-from swift_lightsync.versioning.core.row_data import RESERVED
+from swift_lightsync.versioning.core.row_data import RESERVED, UNUSED, VERSIONS
 from swift_lightsync.versioning.server.databases import KeptDatabases
-from swift_lightsync.versioning.server.replica import answer, has_versions
+from swift_lightsync.versioning.server.replica import answer, has_rows
 
 
 def _is_utf8(path: str) -> bool:
@@ -128,19 +127,22 @@ class VersionVerb(ContainerController):
         return Response(request=req, body=told,
                         content_type='application/json')
 
-    @public
-    @timing_stats()
-    def DELETE(self, req: Request) -> Response:
-        """Delete a container or a row; a hidden container only if it has no
-        live version. Those below a delete marker do not count as objects.
+    def DELETE_container(self, req: Request, account: str, container: str,
+                         req_timestamp: Timestamp, broker: ContainerBroker
+                         ) -> Response:
+        """Delete a container, unless it was made or changed since: Swift
+        refuses that, too, but clears its metadata. A hidden one is
+        deleted only if it has no live version: those below a delete marker do
+        not count as objects; where it is said to be unused, not even a record.
         """
-        drive, part, account, container, obj = get_obj_name_and_placement(req)
-        if not obj and container.startswith(RESERVED):
-            with self._get_container_broker(drive, part, account,
-                                            container) as broker:
-                if not broker.is_deleted() and has_versions(broker):
-                    return HTTPConflict(request=req)
-        return super().DELETE(req)
+        prefix = '' if UNUSED in req.headers else VERSIONS
+        if os.path.exists(broker.db_file) and not broker.is_deleted() and (
+                req_timestamp <= Timestamp(
+                    broker.get_info()['put_timestamp']) or
+                container.startswith(RESERVED) and has_rows(broker, prefix)):
+            return HTTPConflict(request=req)
+        return super().DELETE_container(req, account, container,
+                                        req_timestamp, broker)
 
     @staticmethod
     def _asked(req: Request) -> verb.Request:

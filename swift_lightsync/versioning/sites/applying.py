@@ -210,14 +210,14 @@ def apply_life(helper, env, account, container, life, policy):
     if not life.exists and not found.strategy.is_empty():
         raise Refusal(HTTP_CONFLICT, 'the container has versions; their '
                       'purges are not here yet, or they not there')
-    if life.is_older_than(mine):
-        # Who deletes or revives it may not know what it has become here.
-        life = _next(found.strategy, life, mine)
     if life.exists:
         # First: nobody finds the container without a record. What comes to
-        # its middle only `.life` ends.
-        found.strategy.set_life(life)
-        make_as(found.make, found.strategy, life, found.headers())
+        # its middle only `.life` ends. And whoever has sent it may not know
+        # what the container has become here, or becomes meanwhile.
+        life, made = found.strategy.set_life(life), None
+        while life.exists and life != made:
+            make_as(found.make, found.strategy, life, found.headers())
+            life, made = found.strategy.life(), life
     else:
         _delete(found, life)
 
@@ -239,19 +239,13 @@ def _opened(helper, path, life, policy):
         return None
 
 
-def _next(strategy, life, other=None):
-    """Return a record that counts instead of another one, and no later than
-    need be: a deletion that has not come here may have known of all of this.
-
-    :param other: the record that says what the container is; None: the same
-    """
-    return life.after(strategy.clock.tick(0, life.stamp), strategy.site,
-                      other)
-
-
 def living(strategy, life):
-    """Return the record of a container that lives on against its deletion."""
-    return replace(_next(strategy, life), exists=True)
+    """Return the record of a container that lives on against its deletion, no
+    later than need be: one that has not come here may have known of all of
+    this.
+    """
+    return replace(life.after(strategy.clock.tick(0, life.stamp),
+                              strategy.site), exists=True)
 
 
 def make_as(make, strategy, life, before):
@@ -263,8 +257,7 @@ def make_as(make, strategy, life, before):
     status = make(life, before)
     if status == HTTP_CONFLICT and strategy.life() == life:
         # Its deletion, which is newer, has no record.
-        life = life.after(strategy.tick(), strategy.site)
-        strategy.set_life(life)
+        life = strategy.set_life(life.after(strategy.tick(), strategy.site))
         status = make(life, before)
     if not is_success(status) and strategy.life() == life:
         raise Refusal(503, 'PUT of the container: %d' % status)
@@ -283,10 +276,12 @@ def _delete(container, life):
         # These become versions, which its deleter did not know of.
         raise Refusal(HTTP_CONFLICT, 'the container has objects that are '
                       'older than its versioning')
-    # A deletion that is refused clears the metadata all the same.
+    # One that would be refused is not recorded either.
     if put_at(found) <= life.stamp:
         # First: who is refused to make the container finds out why.
-        strategy.set_life(life)
+        life = strategy.set_life(life)
+        if life.exists:
+            return
         status = container.delete(life)
         if is_success(status) or status == HTTP_NOT_FOUND:
             return

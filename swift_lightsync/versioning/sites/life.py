@@ -51,6 +51,8 @@ _SYSMETA = 'X-Container-Sysmeta-Site-Versions-'
 KEEP = _SYSMETA + 'Keep'
 EXPIRE = _SYSMETA + 'Expire-Noncurrent'
 _DAY = 86400
+#: Seconds in which the life record follows a hidden container.
+_UNDER_WAY = 3600
 
 
 class LifeTask(Upkeep):
@@ -132,9 +134,9 @@ class LifeTask(Upkeep):
             if strategy.is_empty():
                 return False
             # First: a container is never there against its record.
-            life = living(strategy, life)
-            strategy.set_life(life)
-            self._make(database, life, self._headers(database))
+            life = strategy.set_life(living(strategy, life))
+            if life.exists:
+                self._make(database, life, self._headers(database))
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True
@@ -168,7 +170,7 @@ class LifeTask(Upkeep):
         place = database.account, database.container
         stamp = str(life.stamp)
         part, nodes = self._node.ring.get_nodes(*place)
-        # A deletion that is refused clears the metadata all the same.
+        # Of all replicas or of none.
         if any([self._is_used(node, part, place, life.stamp)
                 for node in nodes]) or not all([
                     self._delete(node, part, place, stamp)
@@ -275,11 +277,8 @@ class Lifecycle:
         headers = self._node.source.headers(database.account,
                                             database.container)
         strategy = self._node.strategy(database)
-        if headers.get(sysmeta(MODE)) and strategy.life() is None:
-            # Before then: that of the change itself is better, if it comes.
-            stamp = Stamp(put_at(headers).ticks - 1)
-            strategy.set_life(Life(True, stamp, strategy.site).describing(
-                described(headers)))
+        if strategy.life() is None:
+            self._record(database, headers, strategy)
         limits = Limits.of(headers)
         if limits == Limits():
             return
@@ -290,3 +289,20 @@ class Lifecycle:
                 strategy.purge(entry)
                 self._node.source.delete_data(database, [entry], strategy)
                 self._logger.increment('expired')
+
+    def _record(self, database, headers, strategy):
+        """Make a life record that any other is better than.
+
+        :param headers: of the user's container; none: it is not there
+        """
+        if headers.get(sysmeta(MODE)):
+            # Before then: that of the change itself is better, if it comes.
+            stamp = Stamp(put_at(headers).ticks - 1)
+            strategy.set_life(Life(True, stamp, strategy.site).describing(
+                described(headers)))
+        elif not headers and put_at(self._node.source.headers(
+                database.account, database.hidden_container
+                )).seconds < time.time() - _UNDER_WAY:
+            # Its site is lost, or has failed to enable versions.
+            strategy.set_life(Life(not strategy.is_empty(), Stamp(1),
+                                   strategy.site))

@@ -133,10 +133,10 @@ class LocalData:
 
         :raises DataMissing: if nobody can tell
         """
-        # Only owners are told of access lists. And clients are not told by
-        # memcache of what a daemon has seen while they change it.
+        # Clients are not told by memcache of what a daemon has seen while they
+        # change it.
         response = self._ask('HEAD', (account, container), environ={
-            'swift_owner': True, 'swift.infocache': {
+            'swift.infocache': {
                 get_cache_key(account): headers_to_account_info({})}},
             app=self._uncached)
         if response.status_int == HTTP_NOT_FOUND:
@@ -204,12 +204,13 @@ class LocalData:
         return response
 
     def _send(self, method, names, headers=(), environ=(), app=None):
+        # Only owners are told of access lists, and change them.
         request = Request.blank(
             self._client.make_path(*names), headers={
                 **dict(headers), 'X-Backend-Allow-Reserved-Names': 'true',
                 'User-Agent': self._client.user_agent},
             environ={**dict(environ), 'REQUEST_METHOD': method,
-                     'swift.source': SOURCE})
+                     'swift.source': SOURCE, 'swift_owner': True})
         return request.get_response(app or self._client.app)
 
 

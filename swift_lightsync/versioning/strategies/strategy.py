@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from swift_lightsync.versioning.core.heads import purge_rows, with_least_vector
-from swift_lightsync.versioning.core.life import life_row
+from swift_lightsync.versioning.core.life import life_of, life_row
 from swift_lightsync.versioning.core.row_data import (
     Entry,
     purge_name,
@@ -196,10 +196,24 @@ class Strategy(History):
         return self._write(obj, ()).head
 
     def set_life(self, life):
+        """Write the container's life record; the one with the newest stamp
+        wins. Where another one has newer headers, that is not all: whoever
+        comes second has it written once more, with these.
+
+        :returns: the ``Life`` that counts now
         """
-        Write the container's life record; the one with the newest stamp wins.
-        """
-        self._write('', [life_row(life)], own=life.site == self.site)
+        row = self._write('', [life_row(life)], own=life.site == self.site
+                          ).before_row
+        if row is None or row.deleted:
+            return life
+        older, newer = sorted((life, life_of(row)),
+                              key=lambda each: each.stamp)
+        joined = newer.joined(older)
+        if joined == newer:
+            return newer
+        return self.set_life(joined.after(
+            # No later than need be: a newer one may be under way.
+            self.clock.tick(0, newer.stamp), self.site))
 
     def _write(self, obj, rows, own=True, names=()):
         """Write rows of an object.

@@ -257,11 +257,12 @@ class World:
             site.strategy.checked()
             self.gone = False
             life = next_life(site.strategy, True)
+            sent = {NOTE: self.body().decode(),
+                    READ: self.dice.choice(['', '.r:*']),
+                    **enabled_headers(self.dice.random() < 0.5)}
             SiteContainer(site, CONTAINER).change('POST', {
-                **life.as_of, NOTE: self.body().decode(),
-                READ: self.dice.choice(['', '.r:*']),
-                **enabled_headers(self.dice.random() < 0.5)})
-            site.strategy.set_life(site.described(life))
+                **life.as_of, **sent})
+            site.strategy.set_life(site.described(life, sent))
 
     # What befalls sites
 

@@ -31,6 +31,7 @@ from swift.proxy.controllers.base import get_cache_key
 
 from swift_lightsync.common.rowless import ROWLESS
 from swift_lightsync.container_server import ContainerController
+from swift_lightsync.versioning.core import life as lives
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
     Entry,
@@ -38,6 +39,7 @@ from swift_lightsync.versioning.core.row_data import (
 )
 from swift_lightsync.versioning.core.stamp import SiteClock, Stamp
 from swift_lightsync.versioning.data.container_headers import (
+    ENABLED,
     MODE,
     described,
     enabled_headers,
@@ -139,7 +141,8 @@ class SiteContainer:
     def change(self, method, headers=()):
         return Request.blank(
             self.site.make_path(ACCOUNT, self.container), method=method,
-            headers=dict(headers)).get_response(self.site.app)
+            headers=dict(headers), environ={'swift_owner': True}
+        ).get_response(self.site.app)
 
 
 class Site:
@@ -295,9 +298,13 @@ class Site:
         _, _, container, obj = (name and wsgi_to_str(name) for name in
                                 req.split_path(2, 4, True))
         if obj is None:
+            # As Swift's proxy, which takes access lists from owners alone.
+            taken = ('X-Container-', 'X-Timestamp') if env.get(
+                'swift_owner') else ('X-Container-Meta-',
+                                     'X-Container-Sysmeta-', 'X-Timestamp')
             *_, answer = [self._ask(device, req.method, container, headers={
                 name: value for name, value in req.headers.items()
-                if name.startswith(('X-Container-', 'X-Timestamp'))})
+                if name.startswith(taken)})
                 for device in self.devices]
             return answer(env, start_response)
         if req.method == 'GET':
@@ -345,7 +352,8 @@ class Site:
         self._ask_all('PUT', hidden_container(CONTAINER))
         life = next_life(self.strategy, True)
         self.make_container(made=life.as_of, enabled=life.as_of)
-        self.change('POST', **headers)
+        life = self.begin_change('POST', **headers)[0]
+        self.strategy.set_life(self.described(life))
 
     def change(self, method, **headers):
         """Return the status of a request to the container."""
@@ -361,12 +369,22 @@ class Site:
         status = SiteContainer(self, CONTAINER).change(method, dict(
             life.as_of, **{name.replace('_', '-'): value
                            for name, value in headers.items()})).status_int
-        return (life if method == 'DELETE' else self.described(life)), status
+        return (life if method == 'DELETE' else
+                self.described(life, headers)), status
 
-    def described(self, life):
-        """Return a record with what the container is now."""
-        return life.describing(described(
-            SiteContainer(self, CONTAINER).headers()))
+    def described(self, life, sent=None):
+        """Return a record with what the container is.
+
+        :param sent: the headers of a change; None: it is new
+        """
+        if sent is None or not life.described:
+            return life.describing(described(
+                SiteContainer(self, CONTAINER).headers()))
+        told = {name.replace('_', '-').lower(): value
+                for name, value in sent.items()}
+        enabled = told.pop(sysmeta(ENABLED).lower(), None)
+        return life.changed([*told.items(), *(
+            [(lives.ENABLED, enabled.lower())] if enabled else [])])
 
     def metadata(self, name):
         return SiteContainer(self, CONTAINER).headers().get(name)

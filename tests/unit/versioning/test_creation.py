@@ -60,3 +60,15 @@ class TestCreation(VerbCase):
         self.assertEqual((409, None), (self.status, self.mode()))
         self.put(6)
         self.assertEqual((201, ''), (self.status, self.mode()))
+
+    def test_a_deletion_that_is_refused_clears_nothing(self):
+        """The container was made or changed since."""
+        self.put(1, **MODES)
+        for method in 'PUT', 'POST':
+            self.ask(method, 'c', **at(5))
+            for number in 4, 5:
+                self.assertEqual(
+                    (409, 'write-repair'),
+                    (self.ask('DELETE', 'c', **at(number)).status_int,
+                     self.mode()))
+        self.assertEqual(204, self.ask('DELETE', 'c', **at(6)).status_int)

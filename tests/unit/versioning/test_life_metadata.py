@@ -89,14 +89,47 @@ class TestMetadata(SitesTestCase):
         self.settle()
         self.assertEqual([None] * 3, self.of(READ))
 
-    def test_of_two_changes_at_once_the_newer_is_taken_whole(self):
-        self.rome.go_away()
-        self.rome.change('POST', X_Container_Meta_Older='1')
-        self.paris.change('POST', X_Container_Meta_Note='newer')
-        self.rome.listen()
+    def test_of_changes_at_once_at_sites_each_header_has_its_newest(self):
+        """Nothing of the older change is lost but what both have set."""
+        self.rome.change('POST', X_Container_Meta_Gone='1')
         self.settle()
-        self.assertEqual([None] * 3, self.of('X-Container-Meta-Older'))
-        self.assertEqual(['newer'] * 3, self.of(NOTE))
+        self.rome.go_away()
+        self.rome.change('POST', X_Container_Meta_Both='1',
+                         X_Container_Meta_Older='1', X_Container_Read='')
+        self.paris.change('POST', X_Container_Meta_Note='newer',
+                          X_Container_Meta_Both='2', X_Container_Meta_Gone='')
+        self.rome.listen()
+        for _ in range(2):
+            self.settle()
+        for name, value in {READ: None, NOTE: 'newer', 'Both': '2',
+                            'Older': '1', 'Gone': None}.items():
+            name = name if '-' in name else 'X-Container-Meta-' + name
+            self.assertEqual([value] * 3, self.of(name), name)
+        self.assertEqual(1, len({
+            site.strategy.life() for site in self.sites}))
+
+    def test_of_changes_at_once_at_one_site_each_header_has_its_newest(self):
+        """Two proxies have read the same record."""
+        older, _ = self.rome.begin_change('POST', X_Container_Meta_Older='1')
+        newer, _ = self.rome.begin_change('POST', X_Container_Meta_Note='n')
+        for first, second in (older, newer), (newer, older):
+            self.rome.strategy.set_life(first)
+            self.rome.strategy.set_life(second)
+            self.settle()
+            self.assertEqual(['n'] * 3, self.of(NOTE))
+            self.assertEqual(['1'] * 3, self.of('X-Container-Meta-Older'))
+
+    def test_a_new_container_has_nothing_of_a_change_to_the_one_before(self):
+        """Its access list was changed where its deletion was not known."""
+        self.rome.go_away()
+        self.rome.change('POST', X_Container_Read='.r:*,.rlistings')
+        self.paris.change('DELETE')
+        self.paris.create(X_Container_Meta_Note='new')
+        self.rome.listen()
+        for _ in range(2):
+            self.settle()
+        self.assertEqual([None] * 3, self.of(READ))
+        self.assertEqual(['new'] * 3, self.of(NOTE))
 
     def test_no_older_change_that_comes_late_brings_an_access_list_back(self):
         self.rome.change('POST', X_Container_Read='')

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the life record of a container says, as a row and as a message."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.versioning.core.life import (
     ENABLED,
+    MAX_SINCE,
     Life,
     changes,
     common_headers,
@@ -20,6 +23,59 @@ from tests.unit.sync.fixtures import SwiftTestCase
 lives = st.builds(Life, st.booleans(), st.builds(
     Stamp, st.integers(0, 9), st.integers(0, 3)),
     st.sampled_from(('rome', 'paris')))
+
+
+#: changes of two headers, in the order of their stamps: (which of three sites
+#: makes it, header, value, whether the container is made anew)
+changes_at_once = st.lists(st.tuples(
+    st.integers(0, 2), st.sampled_from('ab'), st.sampled_from(['', '1', '2']),
+    st.integers(0, 5).map(lambda number: not number)), max_size=8)
+
+
+class TestJoining(SwiftTestCase):
+
+    @given(changes_at_once, st.permutations(range(3)))
+    def test_each_header_has_its_newest_change_in_whatever_order(
+            self, made, order):
+        lives = [Life(True, Stamp(1), 'rome').describing(((ENABLED, 'true'),))
+                 for _ in range(3)]
+        newest = {}
+        for ticks, (site, name, value, is_new) in enumerate(made, 2):
+            life = replace(lives[site], stamp=Stamp(ticks))
+            name = 'x-container-meta-' + name
+            if is_new:
+                newest = {}
+                life = replace(life, described=None, headers=(), since=())
+            lives[site] = life.changed([(name, value), (ENABLED, 'true')])
+            newest[name] = value
+        found = Life(True, Stamp(99), 'rome')
+        for number in order:
+            found = found.joined(lives[number])
+        self.assertEqual(
+            ({name: value for name, value in newest.items() if value},
+             Life.from_json(found.to_json())),
+            ({name: value for name, value in found.headers
+              if name != ENABLED}, found))
+        for life in lives:
+            self.assertEqual(found, found.joined(life))
+
+    def test_where_too_many_were_changed_a_record_tells_all_at_once(self):
+        life = Life(True, Stamp(1), 'rome').describing(((ENABLED, 'true'),))
+        for number in range(MAX_SINCE + 1):
+            self.assertEqual(number, len(life.since))
+            life = replace(life, stamp=Stamp(number + 2)).changed([
+                ('X-Remove-Container-Meta-%d' % number, 'x')])
+        self.assertEqual(((), life.stamp), (life.since, life.described))
+        self.assertEqual(((ENABLED, 'true'),), life.headers)
+
+    def test_so_it_does_where_their_names_are_too_long_for_a_row(self):
+        life = Life(True, Stamp(1), 'rome').describing(((ENABLED, 'true'),))
+        for number in range(MAX_SINCE):
+            life = replace(life, stamp=Stamp(number + 2)).changed([
+                ('X-Container-Meta-%02d%s' % (number, '\u00e9' * 126), '')])
+            life_row(life)
+        self.assertLess(life.described, life.stamp)
+        self.assertNotEqual(Stamp(1), life.described)
 
 
 class TestRecord(SwiftTestCase):
@@ -56,7 +112,10 @@ class TestRecord(SwiftTestCase):
                 'headers': [['x-container-read', '.r:*'], [ENABLED, 'true']]}
         found = Life.from_json(good)
         self.assertEqual(found, Life.from_json(found.to_json()))
-        for wrong in ({'headers': []}, {'site': 'A'}, {'described': None},
+        for wrong in ({'since': [['date', '1600000000.00000']]},
+                      {'since': [[ENABLED, '1700000000.00001']]},
+                      {'since': [[ENABLED, 'x']]}, {'headers': []},
+                      {'site': 'A'}, {'described': None},
                       {'described': '1700000000.00001'},
                       {'headers': [*good['headers'],
                                    ['x-container-meta-a', '%' * 22000]]},

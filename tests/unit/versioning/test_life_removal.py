@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hidden container goes when nobody needs its records any more."""
 
+import time
+from unittest import mock
+
 from swift.common.swob import Response
 
 from swift_lightsync.versioning.core.row_data import (
     hidden_container,
     version_name,
 )
-from tests.unit.versioning.sites_world import CONTAINER, SitesTestCase
+from swift_lightsync.versioning.sites import arrivals
+from swift_lightsync.versioning.sites import life as life_task
+from swift_lightsync.versioning.sites.applying import apply_life
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
 HIDDEN = hidden_container(CONTAINER)
 
@@ -79,3 +85,51 @@ class TestRemoval(SitesTestCase):
                              [each[0] for each in site.history('o')])
             self.assertNotIn((HIDDEN, version_name('o', self.version.id)),
                              site.data)
+
+
+class TestWithoutRecord(SitesTestCase):
+    """The site that has the life record of a container is lost for good."""
+
+    def setUp(self):
+        super().setUp()
+        self.rome.create()
+        self.version = self.rome.put('o', b'1')
+
+    def lose(self):
+        with mock.patch.object(arrivals, 'apply_life'):
+            self.rome.propagate(2)
+        self.rome.go_away()
+        self.paris.introduce([self.oslo])
+        self.look()
+        self.assertIsNone(self.paris.strategy.life())
+
+    def look(self, seconds=0):
+        propagator = self.paris.propagator(reclaim_age='0')
+        propagator.databases.scan()
+        with mock.patch.object(life_task.time, 'time', return_value=time.time(
+                ) + seconds):
+            propagator.lifecycle.run_pass()
+        for _ in range(3):
+            self.paris.propagate(reclaim_age='0')
+
+    def test_its_versions_come_to_light_without_it(self):
+        self.lose()
+        self.assertFalse(self.paris.has(CONTAINER))
+        self.look(3601)
+        self.assertTrue(self.paris.has_versions(CONTAINER))
+        self.assertEqual(str(self.version.id), self.paris.latest('o'))
+
+    def test_nothing_stays_for_purges_alone(self):
+        self.rome.purge('o', self.version.id)
+        self.lose()
+        self.assertTrue(self.paris.has(HIDDEN))
+        self.look(3601)
+        self.assertFalse(self.paris.has(CONTAINER))
+        self.assertFalse(self.paris.has(HIDDEN))
+
+    def test_the_record_that_comes_nevertheless_counts(self):
+        self.lose()
+        self.look(3601)
+        life = self.rome.strategy.life()
+        apply_life(self.paris, {}, ACCOUNT, CONTAINER, life, '')
+        self.assertEqual(life, self.paris.strategy.life())

@@ -159,6 +159,14 @@ class TestChanges(ContainerCase):
             self.assertIn(name.encode(), resp.body)
             self.assertIn(reason, resp.body)
 
+    def test_a_stranger_is_not_told_whether_a_container_has_versions(self):
+        self.ask('PUT', 'd')
+        for container in 'c', 'd', 'missing':
+            resp = self.ask('POST', container, {
+                'X-Versions-Keep': 'x'}, environ={
+                    'swift.authorize': lambda _: HTTPForbidden()})
+            self.assertEqual(403, resp.status_int)
+
     # Counts
 
     def test_bytes_are_those_of_all_versions_and_objects_are_counted(self):

@@ -23,6 +23,7 @@ from swift_lightsync.versioning.core import verb
 from swift_lightsync.versioning.core.heads import purge_rows
 from swift_lightsync.versioning.core.row_data import (
     DELETE_MARKER,
+    UNUSED,
     VERSIONS,
     Entry,
     Row,
@@ -201,7 +202,14 @@ class TestMerging(VerbCase):
         for entry in first, marker:
             self.version('foo', purge_rows(
                 entry, self.clock.tick(NOW + 30), True))
+        # What is left are records of purges.
+        self.assertEqual(409, self.ask('DELETE', HIDDEN, **later, **{
+            UNUSED: 'true'}).status_int)
         self.assertEqual(204, self.ask('DELETE', HIDDEN, **later).status_int)
+
+    def test_one_without_rows_is_deleted_as_unused(self):
+        self.assertEqual(204, self.ask('DELETE', HIDDEN, **{
+            'X-Timestamp': '%.5f' % (NOW + 50), UNUSED: 'true'}).status_int)
 
 
 def replace_vector(entry, stamps):
