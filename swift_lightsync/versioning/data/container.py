@@ -64,25 +64,31 @@ def internal(environ, method, path, headers=(), query='', rows=True):
     return sent
 
 
-def info_of(environ, app, account, container):
+def info_of(environ, app, account, container, is_fresh=False):
     """Return what ``get_container_info`` says of a user's container itself:
     that would look the hidden one up, too, for its bytes. What other filters
     have asked in this request is not copied once more.
 
     :param environ: its path is of the container or an object
+    :param is_fresh: whether container servers are asked, not memcache, which
+        may have what was true a minute ago
     :returns: a dict
     """
     known = environ.setdefault('swift.infocache', {})
-    found = known.get(get_cache_key(account, container))
-    if found:
+    key = get_cache_key(account, container)
+    found = known.get(key)
+    if found and not is_fresh:
         return dict(found, **{
             name: int(found.get(name) or 0)
             for name in ('storage_policy', 'object_count')})
     # Another thread of the request may ask for the hidden one meanwhile.
     hidden = get_cache_key(account, hidden_container(container))
     cache = {hidden: {'status': HTTP_OK}, **known}
-    info = get_container_info(dict(environ, **{'swift.infocache': cache}),
-                              app, swift_source=SOURCE)
+    asking = dict(environ, **{'swift.infocache': cache})
+    if is_fresh:
+        cache.pop(key, None)
+        asking['swift.cache'] = None
+    info = get_container_info(asking, app, swift_source=SOURCE)
     known.update((key, cache[key]) for key in cache if key != hidden)
     return info
 

@@ -167,7 +167,11 @@ class Versioning:
             return self.receiver(req)
         if not container:
             return account_context.respond(self.app, account, req)
-        versioned = self.versioned(req.environ, account, container)
+        # A change of what memcache has without versions, or not at all, would
+        # be acknowledged and recorded nowhere.
+        versioned = self.versioned(
+            req.environ, account, container,
+            not obj and req.method in ('PUT', 'POST', 'DELETE'))
         if not obj:
             return ContainerContext(versioned, self.options,
                                     self.logger).respond(req)
@@ -210,15 +214,16 @@ class Versioning:
                 'versioned', request=req)
         parse_id(req, wanted)
 
-    def versioned(self, environ, account, container):
+    def versioned(self, environ, account, container, is_fresh=False):
         """Return a container with what Swift knows about its versions.
 
         :param environ: its path may be of another container or an object
+        :param is_fresh: as of ``info_of``
         :returns: a ``VersionedContainer``
         :raises HTTPServiceUnavailable: if nobody can tell whether it is
             versioned, since treating it as unversioned would be wrong
         """
-        info = info_of(environ, self.app, account, container)
+        info = info_of(environ, self.app, account, container, is_fresh)
         # It is 0 where nothing is known of the account.
         status = info['status'] or get_account_info(
             environ, self.app, swift_source=SOURCE)['status']

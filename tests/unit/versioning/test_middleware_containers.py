@@ -6,6 +6,10 @@ from unittest import mock
 from swift.common import storage_policy
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import HTTPForbidden
+from swift.proxy.controllers.base import (
+    get_cache_key,
+    headers_to_container_info,
+)
 
 from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.proxy import middleware
@@ -60,6 +64,23 @@ class TestChanges(ContainerCase):
             resp = self.ask('PUT', name, ENABLE)
             self.assertEqual(400, resp.status_int)
             self.assertIn(b'242 longer than 241', resp.body)
+
+    def test_a_change_is_recorded_whatever_memcache_has(self):
+        note, strategy = 'x-container-meta-note', self.ask.strategy()
+        for status in 404, 204:
+            for method, headers, said in (
+                    ('POST', {note: str(status)}, True),
+                    ('PUT', {note: 'put %d' % status}, True),
+                    ('DELETE', {}, False)):
+                with self.subTest(status=status, method=method):
+                    self.ask('PUT', 'c', ENABLE)
+                    old = headers_to_container_info({}, status)
+                    self.ask(method, 'c', headers, environ={
+                        'swift.infocache': {get_cache_key('a', 'c'): old}})
+                    life = strategy.life()
+                    self.assertEqual(said, life.exists)
+                    self.assertLessEqual(set(headers.items()),
+                                         set(life.headers))
 
     def test_a_head_says_whether_versions_are_made(self):
         for headers, said in ((ENABLE, 'True'), (SUSPEND, 'False')):
