@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a propagator sees to so that containers live and die at all sites
-(VERSIONING.md §5, core/life.py), and so that old versions go (§6).
+(VERSIONING.md §5, core/life.py).
 """
 
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 
-from swift.common.concurrency import Timeout, sleep
+from swift.common.concurrency import Timeout
 from swift.common.direct_client import (
     direct_delete_container,
     direct_head_container,
@@ -18,23 +15,11 @@ from swift.common.exceptions import ClientException
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.utils import Timestamp
 
-from swift_lightsync.versioning.core.life import Life, life_row
-from swift_lightsync.versioning.core.row_data import (
-    LIFE,
-    VERSIONS,
-    Entry,
-    entry_of,
-)
-from swift_lightsync.versioning.core.stamp import Stamp
-from swift_lightsync.versioning.core.verb import (
-    MAX_ROWS,
-    Page,
-    Request,
-    WireRow,
-)
+from swift_lightsync.versioning.core.life import life_row
+from swift_lightsync.versioning.core.row_data import LIFE, VERSIONS
+from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.data.container_headers import (
     MODE,
-    described,
     is_as,
     put_at,
     sysmeta,
@@ -47,12 +32,6 @@ from swift_lightsync.versioning.sites.upkeep_tasks import Upkeep
 _LIVE = Page(VERSIONS, limit=1)
 #: Of containers whose hidden one does not tell it.
 _MODE = 'write-repair'
-_SYSMETA = 'X-Container-Sysmeta-Site-Versions-'
-KEEP = _SYSMETA + 'Keep'
-EXPIRE = _SYSMETA + 'Expire-Noncurrent'
-_DAY = 86400
-#: Seconds in which the life record follows a hidden container.
-_UNDER_WAY = 3600
 
 
 class LifeTask(Upkeep):
@@ -201,108 +180,3 @@ class LifeTask(Upkeep):
                 raise
             return err.http_status == HTTP_NOT_FOUND
         return True
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long noncurrent versions are kept. One that either limit keeps
-    stays, as in S3.
-
-    :param keep: how many of an object, the newest; None: all
-    :param days: since each became noncurrent; None: for ever
-    """
-    keep: int | None = None
-    days: int | None = None
-
-    @classmethod
-    def of(cls, headers) -> 'Limits':
-        """Read the headers of a container.
-
-        :raises ValueError: if there are others than the filter stores
-        """
-        return cls(*(int(headers[name]) if headers.get(name) else None
-                     for name in (KEEP, EXPIRE)))
-
-    def over(self, versions: Iterable[Entry], now: float) -> Iterator[Entry]:
-        """Yield the versions that are kept no longer, if there is a limit.
-
-        :param versions: of one object, newest first
-        :param now: Unix time
-        """
-        newer: Entry | None = None
-        for number, entry in enumerate(versions):
-            if newer is not None and (
-                    self.keep is None or number > self.keep) and (
-                    self.days is None or
-                    newer.version.id.seconds < now - self.days * _DAY):
-                yield entry
-            newer = entry
-
-
-class Lifecycle:
-    """Looks at all containers now and then, for what no row tells of.
-
-    It purges old versions of containers that say how long these are kept:
-    ``X-Versions-Keep`` and ``X-Versions-Expire-Noncurrent``. A version is
-    *noncurrent* from when a newer one of its object was made. And it makes
-    the life record of a container that has none, since its proxy died before.
-    The server of a container's first replica that is there looks at it, every
-    ``compare_interval``; what it does reaches the other sites like any change.
-
-    :param node: the ``VersionsPropagator``
-    """
-
-    def __init__(self, node):
-        self._node = node
-        self._logger = node.logger
-
-    def run_forever(self):
-        while True:
-            sleep(self._node.options.compare_interval)
-            self.run_pass()
-
-    def run_pass(self):
-        """Look at all containers now."""
-        for database in self._node.first_replicas():
-            try:
-                self._look(database)
-            except (RowsUnavailable, DataMissing) as err:
-                self._logger.warning('%s: its old versions stay: %s',
-                                     database, err)
-            except (Exception, Timeout):
-                # The next look sees the same.
-                self._logger.exception('%s: its old versions stay', database)
-
-    def _look(self, database):
-        headers = self._node.source.headers(database.account,
-                                            database.container)
-        strategy = self._node.strategy(database)
-        if strategy.life() is None:
-            self._record(database, headers, strategy)
-        limits = Limits.of(headers)
-        if limits == Limits():
-            return
-        rows = strategy.each(Page(VERSIONS, limit=MAX_ROWS))
-        for _, versions in groupby(map(entry_of, rows),
-                                   lambda entry: entry.object):
-            for entry in limits.over(versions, time.time()):
-                strategy.purge(entry)
-                self._node.source.delete_data(database, [entry], strategy)
-                self._logger.increment('expired')
-
-    def _record(self, database, headers, strategy):
-        """Make a life record that any other is better than.
-
-        :param headers: of the user's container; none: it is not there
-        """
-        if headers.get(sysmeta(MODE)):
-            # Before then: that of the change itself is better, if it comes.
-            stamp = Stamp(put_at(headers).ticks - 1)
-            strategy.set_life(Life(True, stamp, strategy.site).describing(
-                described(headers)))
-        elif not headers and put_at(self._node.source.headers(
-                database.account, database.hidden_container
-                )).seconds < time.time() - _UNDER_WAY:
-            # Its site is lost, or has failed to enable versions.
-            strategy.set_life(Life(not strategy.is_empty(), Stamp(1),
-                                   strategy.site))

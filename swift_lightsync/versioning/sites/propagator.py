@@ -36,7 +36,8 @@ from swift_lightsync.versioning.rows.replicas import Replicas
 from swift_lightsync.versioning.rows.rows import Rows
 from swift_lightsync.versioning.sites.compare_task import CompareTask
 from swift_lightsync.versioning.sites.databases import Databases
-from swift_lightsync.versioning.sites.life import Lifecycle, LifeTask
+from swift_lightsync.versioning.sites.life import LifeTask
+from swift_lightsync.versioning.sites.lifecycle import Lifecycle
 from swift_lightsync.versioning.sites.local_data import LocalData, make_client
 from swift_lightsync.versioning.sites.options import (
     PropagatorOptions,

@@ -10,8 +10,7 @@ from swift_lightsync.versioning.core.row_data import (
     hidden_container,
     version_name,
 )
-from swift_lightsync.versioning.sites import arrivals
-from swift_lightsync.versioning.sites import life as life_task
+from swift_lightsync.versioning.sites import arrivals, lifecycle
 from swift_lightsync.versioning.sites.applying import apply_life
 from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SitesTestCase
 
@@ -106,7 +105,7 @@ class TestWithoutRecord(SitesTestCase):
     def look(self, seconds=0):
         propagator = self.paris.propagator(reclaim_age='0')
         propagator.databases.scan()
-        with mock.patch.object(life_task.time, 'time', return_value=time.time(
+        with mock.patch.object(lifecycle.time, 'time', return_value=time.time(
                 ) + seconds):
             propagator.lifecycle.run_pass()
         for _ in range(3):

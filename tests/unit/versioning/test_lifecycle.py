@@ -4,8 +4,8 @@
 from unittest import mock
 
 from swift_lightsync.versioning.core.row_data import hidden_container
-from swift_lightsync.versioning.sites import life
-from swift_lightsync.versioning.sites.life import EXPIRE, KEEP
+from swift_lightsync.versioning.sites import lifecycle
+from swift_lightsync.versioning.sites.lifecycle import EXPIRE, KEEP
 from tests.unit.versioning.sites_world import CONTAINER, SitesTestCase
 
 DAY = 86400
@@ -101,7 +101,7 @@ class TestLifecycle(SitesTestCase):
             for days in 3, 2, 1:
                 self.put(days, obj)
         self.limit(**{KEEP: '0'})
-        with mock.patch.object(life, 'MAX_ROWS', 2):
+        with mock.patch.object(lifecycle, 'MAX_ROWS', 2):
             self.look()
         self.assertEqual([1] * 3, [len(self.left(obj)) for obj in 'opq'])
 
