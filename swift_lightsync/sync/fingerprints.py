@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from logging import Logger
 from typing import Any, TypeVar
 
@@ -75,6 +76,15 @@ class Fingerprints:
         self._is_ec = policy.policy_type == EC_POLICY
         self._summary: Callable[[Any], tuple[str, int]] = (
             fragments.summary if self._is_ec else changed_file.of_replicas)
+
+    @classmethod
+    def by_policy(cls, managers: Any, logger: Logger
+                  ) -> Callable[[StoragePolicy], 'Fingerprints']:
+        """Return what gives those of a policy, the same each time.
+
+        :param managers: Swift's router: the diskfile manager by the policy
+        """
+        return cache(lambda policy: cls(managers[policy], policy, logger))
 
     def get_many(self, device: str, partitions: Iterable[_Partition],
                  deadline: float = math.inf, anew: bool = False

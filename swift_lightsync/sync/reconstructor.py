@@ -11,8 +11,7 @@ PROTOCOL.md, "Erasure coding".
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from logging import Logger
 from optparse import OptionParser
 from typing import Any
@@ -58,9 +57,7 @@ class LightSyncReconstructor(ObjectReconstructor):
         super().__init__(conf, logger=logger)
         self.full_exchange_interval = options.full_exchange_interval
         self.client = SyncClient(self.conn_timeout, self.http_timeout)
-        self._prints: Callable[[StoragePolicy], Fingerprints] = cache(
-            lambda policy: Fingerprints(
-                self._df_router[policy], policy, self.logger))
+        self._prints = Fingerprints.by_policy(self._df_router, self.logger)
         self.partners = Partners(self.client, self._prints, self.logger)
         #: When the last pass that saw all partitions began, seconds; None:
         #: all are to be listed.

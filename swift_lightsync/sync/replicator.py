@@ -8,8 +8,7 @@ Hand-offs, rsync and ssync, statistics and options are Swift's.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 from logging import Logger
 from optparse import OptionParser
 from typing import Any, NoReturn
@@ -74,9 +73,8 @@ class LightSyncReplicator(HandOffReplicator):
         #: The jobs of the pass whose partitions belong here.
         self._primary: list[Job] = []
         #: Returns the fingerprints of a policy's partitions here.
-        self.fingerprints: Callable[[StoragePolicy], Fingerprints] = cache(
-            lambda policy: Fingerprints(
-                self._df_router[policy], policy, self.logger))
+        self.fingerprints = Fingerprints.by_policy(
+            self._df_router, self.logger)
         self.full_exchanges = FullExchanges(self)
         remove_lists(self.recon_cache_path)
         writers = Writers(conf, self.logger)

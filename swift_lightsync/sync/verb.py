@@ -8,8 +8,7 @@ PROTOCOL.md, "The sync message".
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from swift.common.base_storage_server import timing_stats
@@ -19,7 +18,7 @@ from swift.common.request_helpers import (
     get_name_and_placement,
     split_and_validate_path,
 )
-from swift.common.storage_policy import POLICIES, StoragePolicy
+from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
     HTTPBadRequest,
     HTTPInsufficientStorage,
@@ -95,9 +94,8 @@ class LightSyncVerb(ObjectController):
         # A native lock, since pool threads look sets up.
         lock = patcher.original('threading').Lock
         self._known_sets = KnownSets(lock=lock())
-        self._prints: Callable[[StoragePolicy], Fingerprints] = cache(
-            lambda policy: Fingerprints(
-                self._diskfile_router[policy], policy, self.logger))
+        self._prints = Fingerprints.by_policy(
+            self._diskfile_router, self.logger)
         self._swift_dir = conf.get('swift_dir', '/etc/swift')
         self._failures = FailureStore(conf, self.logger)
         self._activity = Activity(conf, self.logger)
