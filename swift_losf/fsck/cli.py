@@ -127,22 +127,29 @@ def _days(text):
     return value
 
 
-def _common():
+def device_arguments():
+    """Return a parent of parsers: which device and policy, and how to tell."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument('device_path', help='where the device is mounted')
     parser.add_argument('--policy', type=int,
                         help='index of the storage policy, if the device has '
                         'volumes of several')
+    parser.add_argument('--no-mount-check', action='store_true',
+                        help='the device need not be mounted')
+    parser.add_argument('--json', action='store_true',
+                        help='a JSON object on each line')
+    return parser
+
+
+def _common():
+    parser = argparse.ArgumentParser(
+        add_help=False, parents=[device_arguments()])
     parser.add_argument('--index-path', help='losf_index_path, if it is set')
     parser.add_argument('--swift-dir', default='/etc/swift', help='where the '
                         'ring of the policy is: it tells the partitions of '
                         'records (%(default)s)')
     parser.add_argument('--part-power', type=int, help='of the ring, if that '
                         'is not there')
-    parser.add_argument('--no-mount-check', action='store_true',
-                        help='the device need not be mounted')
-    parser.add_argument('--json', action='store_true',
-                        help='a JSON object on each line')
     return parser
 
 

@@ -16,7 +16,7 @@ from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout, volume_name
 from swift_losf.format.values import UNIT
-from swift_losf.fsck.cli import choose_policy, require_device
+from swift_losf.fsck.cli import choose_policy, device_arguments, require_device
 from swift_losf.index.index_client import IndexClient
 from swift_losf.upkeep.compaction_plan import VolumeUse
 from swift_losf.volumes.space import footprint
@@ -94,18 +94,10 @@ def run(args):
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
-        prog='swift-losf-stats', description='Show what the volumes of a '
-        'device take of its disk, and what for.')
-    parser.add_argument('device_path', help='where the device is mounted')
-    parser.add_argument('--policy', type=int,
-                        help='index of the storage policy, if the device has '
-                        'volumes of several')
-    parser.add_argument('--no-mount-check', action='store_true',
-                        help='the device need not be mounted')
-    parser.add_argument('--json', action='store_true',
-                        help='a JSON object on each line')
-    return parser
+    return argparse.ArgumentParser(
+        prog='swift-losf-stats', parents=[device_arguments()],
+        description='Show what the volumes of a device take of its disk, and '
+        'what for.')
 
 
 def main(argv=None):
