@@ -34,7 +34,7 @@ KEEP = _SYSMETA + 'Keep'
 EXPIRE = _SYSMETA + 'Expire-Noncurrent'
 _DAY = 86400
 #: Seconds in which the life record follows a hidden container.
-_UNDER_WAY = 3600
+_RECORD_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Lifecycle:
                 described(headers)))
         elif not headers and put_at(self._node.source.headers(
                 database.account, database.hidden_container
-                )).seconds < time.time() - _UNDER_WAY:
+                )).seconds < time.time() - _RECORD_SECONDS:
             # Its site is lost, or has failed to enable versions.
             strategy.set_life(Life(not strategy.is_empty(), Stamp(1),
                                    strategy.site))
