@@ -8,8 +8,9 @@ limits stand in ``Annotated``; see ``records``.
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from itertools import repeat
 from types import UnionType
 from typing import (
     Annotated,
@@ -29,7 +30,6 @@ from swift_lightsync.common.record_limits import (
     Parsed,
     RecordError,
     Utf8,
-    inside,
     refusal,
 )
 from swift_lightsync.common.text import shown
@@ -210,18 +210,18 @@ def _tuple(args: Any, limits: Any) -> Codec:
 
         def read(value: Any) -> Any:
             _check_length(value, list, 'a list', length)
-            return _all_of(inner.read, value)
+            return _all_of(repeat(inner.read), value)
         return Codec(read, lambda value: [inner.write(each)
                                           for each in value])
     return _fixed([codec(each) for each in args])
 
 
-def _all_of(read: Function, values: Any) -> Any:
+def _all_of(reads: Iterable[Function], values: Sequence[Any]) -> Any:
     """Read all values of a list; only a refusal costs a place's name."""
     found: list[Any] = []
     try:
-        for each in values:
-            found.append(read(each))
+        for read, value in zip(reads, values):
+            found.append(read(value))
     except RecordError as err:
         raise err.within('[%d]' % len(found)) from None
     return tuple(found)
@@ -232,8 +232,7 @@ def _fixed(inners: Sequence[Codec]) -> Codec:
     def read(value: Any) -> Any:
         if not isinstance(value, list) or len(value) != len(inners):
             raise refusal(value, 'a list of %d values' % len(inners))
-        return tuple(inside('[%d]' % number, each.read, value[number])
-                     for number, each in enumerate(inners))
+        return _all_of([each.read for each in inners], value)
     return Codec(read, lambda value: [
         each.write(value[number]) for number, each in enumerate(inners)])
 

@@ -161,11 +161,16 @@ def _read(cls: Any, value: Any) -> Any:
     if not isinstance(value, dict):
         raise refusal(value, 'an object')
     values = {}
-    for name, each, may_miss in _fields_of(cls):
-        if name in value:
-            values[name] = inside('.' + name, each.read, value[name])
-        elif not may_miss:
-            raise RecordError('is missing', '.' + name)
+    name = ''
+    try:
+        # Only a refusal costs a place's name.
+        for name, each, may_miss in _fields_of(cls):
+            if name in value:
+                values[name] = each.read(value[name])
+            elif not may_miss:
+                raise RecordError('is missing')
+    except RecordError as err:
+        raise err.within('.' + name) from None
     if cls._exact and len(value) > len(values):
         raise refusal(next(key for key in value if key not in values),
                       'one of the keys ' + ', '.join(sorted(values)))
