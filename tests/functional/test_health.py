@@ -137,7 +137,8 @@ class TestOneCluster(unittest.TestCase):
             failures.write('garbage')
         begin = time.monotonic()
         for _ in range(4):
-            self.assertEqual(1, check(self.cluster)[0])
+            # A busy node may give it more to tell.
+            self.assertIn(check(self.cluster)[0], (1, 2))
         minutes = (time.monotonic() - begin) / 60
         os.unlink(path)
         with open(self.cluster.layout.log('object-server.3')) as log:
