@@ -37,15 +37,20 @@ Headers = tuple[tuple[str, str], ...]
 LIFE_MARKER = 'application/x-life;swift_versions_life=1'
 #: Says to other sites whether versions are enabled: true or false.
 ENABLED = 'x-versions-enabled'
+#: How long noncurrent versions are kept, as Swift's container has it.
+KEEP = 'x-container-sysmeta-site-versions-keep'
+EXPIRE = 'x-container-sysmeta-site-versions-expire-noncurrent'
 #: Metadata of a container that all sites have in common ...
-COMMON = ('x-container-read', 'x-container-write')
+COMMON = ('x-container-read', 'x-container-write', KEEP, EXPIRE)
 #: ... and how the names of others begin.
-COMMON_PREFIX = 'x-container-meta-'
+COMMON_PREFIXES = ('x-container-meta-', 'x-container-sysmeta-s3api-')
 #: More than Swift lets a container have; and bytes of the row.
 _MAX_HEADERS, MAX_LIFE = 1000, 1 << 16
 #: Headers of which a record says when each was changed.
 MAX_SINCE = 100
-_REMOVED = 'x-remove-container-'
+#: How headers begin by which Swift lets clients remove others.
+_REMOVED = ('x-remove-container-meta-', 'x-remove-container-read',
+            'x-remove-container-write')
 _LINE_BREAK = re.compile(r'[\x00\r\n]')
 
 
@@ -123,6 +128,10 @@ class Life(Record):
             if (found := max(each[name] for each in (mine, theirs)
                              if name in each)) >= (str(last), '')})
 
+    def anew(self) -> 'Life':
+        """Return the record of a container that has nothing of before."""
+        return replace(self, described=None, headers=(), since=())
+
     def after(self, stamp: Stamp, site: str) -> 'Life':
         """Return the record of what goes on as it was."""
         return replace(self, stamp=stamp, site=site)
@@ -187,7 +196,7 @@ def is_common(name: str) -> bool:
 
     :param name: in lower case
     """
-    return name in COMMON or name.startswith(COMMON_PREFIX)
+    return name in COMMON or name.startswith(COMMON_PREFIXES)
 
 
 def common_headers(headers: Iterable[tuple[str, str]],
@@ -204,8 +213,8 @@ def common_headers(headers: Iterable[tuple[str, str]],
 
 def changes(before: Iterable[str], headers: Headers) -> Headers:
     """Return the headers of a POST that replaces the whole set of metadata.
-    Access lists are always among them: an older change that is under way may
-    bring back none.
+    Those with names of their own, such as access lists, are always among them:
+    an older change that is under way may bring back none.
 
     :param before: the names of the headers that the container has
     :param headers: those that it is to have
@@ -232,6 +241,8 @@ def _check(headers: Headers) -> None:
             raise ValueError('a header of a container is %.80r: %.80r, must '
                              'be one that sites have in common, in lower '
                              'case, once' % (name, value))
+        if name in (KEEP, EXPIRE) and not re.fullmatch('[0-9]{1,9}', value):
+            raise ValueError('%s is %.80r, must be a number' % (name, value))
     if dict(headers).get(ENABLED) not in ('true', 'false'):
         raise ValueError('%s must be true or false' % ENABLED)
 

@@ -3,8 +3,6 @@
 so long.
 """
 
-from dataclasses import replace
-
 from swift.common.constraints import MAX_CONTAINER_NAME_LENGTH
 from swift.common.http import HTTP_CONFLICT, is_success
 from swift.common.storage_policy import POLICIES
@@ -19,7 +17,7 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
-from swift_lightsync.versioning.core.life import as_of
+from swift_lightsync.versioning.core.life import EXPIRE, KEEP, as_of
 from swift_lightsync.versioning.core.row_data import UNUSED
 from swift_lightsync.versioning.data.container import authorize, send_internal
 from swift_lightsync.versioning.data.container_headers import (
@@ -39,17 +37,16 @@ from swift_lightsync.versioning.proxy.container_listing import ContainerListing
 from swift_lightsync.versioning.rows.rows import VerbMissing
 
 CLIENTS = 'X-Versions-Enabled'
-#: How long noncurrent versions are kept: the client's header, the container's
-#: sysmeta, and what is allowed.
+#: How long noncurrent versions are kept: the client's header, the container's,
+#: and what is allowed.
 _LIFECYCLE = (
-    ('X-Versions-Keep', 'site-versions-keep', integer(1, 10 ** 6)),
-    ('X-Versions-Expire-Noncurrent', 'site-versions-expire-noncurrent',
-     integer(1, 36500)))
+    ('X-Versions-Keep', KEEP, integer(1, 10 ** 6)),
+    ('X-Versions-Expire-Noncurrent', EXPIRE, integer(1, 36500)))
 _POLICY = 'X-Backend-Storage-Policy-Index'
 #: How the names of headers begin that change a container.
 _METADATA = ('x-container-', 'x-remove-container-', 'x-versions-')
 _SHOWN = ((sysmeta(ENABLED), CLIENTS),) + tuple(
-    (sysmeta(name), header) for header, name, _ in _LIFECYCLE)
+    (ours, clients) for clients, ours, _ in _LIFECYCLE)
 
 
 def _has_metadata(req):
@@ -133,9 +130,17 @@ class ContainerContext:
 
         :raises ClockRefused: before Swift takes what could not be recorded,
             and what nobody could change until the time of a wrong clock
+        :raises HTTPBadRequest: if there is too much to record
         """
         strategy.checked()
         life = next_life(strategy, True)
+        try:
+            (life if self.versioned.mode else life.anew()).changed(
+                req.headers.items())
+        except ValueError as err:
+            authorize(req, None)
+            raise HTTPBadRequest('The metadata that sites have in common are '
+                                 'too much: %s' % err, request=req)
         req.headers.update(life.as_of)
         return life
 
@@ -149,9 +154,7 @@ class ContainerContext:
             # Nothing is recorded of it, or only of one that was deleted.
             return life.describing(described(
                 self.versioned.head(req, self.versioned.path) or {}))
-        if made:
-            life = replace(life, described=None, headers=(), since=())
-        return life.changed(req.headers.items())
+        return (life.anew() if made else life).changed(req.headers.items())
 
     def _put_again(self, req):
         """Put a container after its deletion, where another site's clock was
@@ -175,7 +178,7 @@ class ContainerContext:
 
         :raises HTTPBadRequest: if it cannot be kept so
         """
-        for header, name, parse in _LIFECYCLE:
+        for header, ours, parse in _LIFECYCLE:
             value = req.headers.get(header)
             if value is None:
                 continue
@@ -185,7 +188,7 @@ class ContainerContext:
                 raise HTTPBadRequest('%s: the container has no versions' %
                                      header, request=req)
             try:
-                req.headers[sysmeta(name)] = value and str(parse(value))
+                req.headers[ours] = value and str(parse(value))
             except ValueError as err:
                 raise HTTPBadRequest(
                     '%s: %.60s: %s. %s: 1 keeps old versions for a day only' %

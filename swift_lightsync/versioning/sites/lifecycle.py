@@ -16,7 +16,7 @@ from itertools import groupby
 
 from swift.common.concurrency import Timeout, sleep
 
-from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.core.life import EXPIRE, KEEP, Life
 from swift_lightsync.versioning.core.row_data import VERSIONS, Entry, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page
@@ -29,9 +29,6 @@ from swift_lightsync.versioning.data.container_headers import (
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
 
-_SYSMETA = 'X-Container-Sysmeta-Site-Versions-'
-KEEP = _SYSMETA + 'Keep'
-EXPIRE = _SYSMETA + 'Expire-Noncurrent'
 _DAY = 86400
 #: Seconds in which the life record follows a hidden container.
 _RECORD_SECONDS = 3600

@@ -167,6 +167,15 @@ class TestChanges(ContainerCase):
         self.assertEqual('3', self.ask('HEAD', 'd').headers[
             'X-Versions-Keep'])
 
+    def test_what_cannot_be_recorded_is_not_changed(self):
+        headers = {'X-Container-Sysmeta-S3Api-Acl': '"' * 16000}
+        for method, container in ('POST', 'c'), ('PUT', 'd'):
+            resp = self.ask(method, container, {**ENABLE, **headers})
+            self.assertEqual(400, resp.status_int)
+            self.assertIn(b'65536', resp.body)
+        self.assertEqual({'c', HIDDEN[1]}, self.there())
+        self.assertNotIn(*headers, self.containers['a', 'c'])
+
     def test_what_cannot_be_kept_so_is_refused(self):
         self.ask('PUT', 'd')
         for container, name, value, reason in (
