@@ -19,10 +19,15 @@ from swift.common.utils import config_true_value
 from swift_lightsync.common.options import integer
 from swift_lightsync.versioning.core.life import EXPIRE, KEEP, as_of
 from swift_lightsync.versioning.core.row_data import UNUSED
-from swift_lightsync.versioning.data.container import authorize, send_internal
+from swift_lightsync.versioning.data.container import (
+    OTHER_POLICY,
+    authorize,
+    send_internal,
+)
 from swift_lightsync.versioning.data.container_headers import (
     ENABLED,
     MODE,
+    POLICY,
     STOCK_CONTAINER,
     described,
     enabled_headers,
@@ -42,7 +47,6 @@ CLIENTS = 'X-Versions-Enabled'
 _LIFECYCLE = (
     ('X-Versions-Keep', KEEP, integer(1, 10 ** 6)),
     ('X-Versions-Expire-Noncurrent', EXPIRE, integer(1, 36500)))
-_POLICY = 'X-Backend-Storage-Policy-Index'
 #: How the names of headers begin that change a container.
 _METADATA = ('x-container-', 'x-remove-container-', 'x-versions-')
 _SHOWN = ((sysmeta(ENABLED), CLIENTS),) + tuple(
@@ -111,6 +115,8 @@ class ContainerContext:
             else:
                 self._refuse_others(req)
             req.headers.update(enabled_headers(wanted))
+        if not strategy and req.method == 'PUT':
+            self.versioned.keep_policy(req)
         self._store_lifecycle(req, strategy)
         life = self._next_life(req, strategy) \
             if strategy and _has_metadata(req) else None
@@ -229,14 +235,12 @@ class ContainerContext:
                                  **self._policy(req),
                                  sysmeta(MODE): self._mode.value})
         if resp.status_int == HTTP_CONFLICT:
-            raise HTTPConflict(
-                'Cannot enable object versioning: versions of a container of '
-                'this name are in another storage policy.', request=req)
+            raise HTTPConflict(OTHER_POLICY, request=req)
         if not is_success(resp.status_int):
             raise HTTPInternalServerError(
                 'Error enabling object versioning', request=req)
         self._made = resp.status_int == 201
-        return int(resp.headers[_POLICY])
+        return int(resp.headers[POLICY])
 
     def _enabled_strategy(self, req, policy):
         """Return the strategy of a container whose hidden one is there.

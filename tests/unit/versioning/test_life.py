@@ -5,6 +5,8 @@ import time
 from itertools import permutations
 from unittest import mock
 
+from swift.common import storage_policy
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.life import ENABLED, Life, as_of
@@ -414,6 +416,26 @@ class TestLife(SitesTestCase):
         self.settle()
         self.assertEqual(3, len(self.exist()))
         self.assert_same('old')
+
+    def test_one_of_another_storage_policy_is_not_given_versions(self):
+        """Nobody would find their data. It was made at the same time."""
+        self.rome.create()
+        self.rome.change('DELETE')
+        self.rome.put('o', b'late')
+        policies = StoragePolicyCollection([
+            StoragePolicy(0, 'zero', True), StoragePolicy(1, 'gold')])
+        with mock.patch.object(storage_policy, '_POLICIES', policies):
+            self.rome._ask_all('PUT', CONTAINER, {
+                'X-Backend-Storage-Policy-Index': '1'})
+            self.rome.propagate()
+            self.assertFalse(self.rome.has_versions(CONTAINER))
+            self.assertFalse(self.rome.strategy.life().exists)
+            self.assertIn('in another storage policy',
+                          self.rome.logger.at('WARNING')[-1])
+            self.rome._ask_all('DELETE', CONTAINER)
+            self.settle()
+        self.assertEqual(3, len(self.exist()))
+        self.assert_same('o')
 
     def test_it_waits_for_a_clock_that_is_ahead(self):
         self.rome.create()
