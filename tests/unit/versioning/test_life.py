@@ -407,6 +407,20 @@ class TestLife(SitesTestCase):
         self.assertEqual(['b'] * 3, [site.metadata('X-Container-Meta-A')
                                      for site in self.sites])
 
+    def test_so_it_is_if_the_replica_that_is_asked_does_not_know_that(self):
+        self.rome.create(X_Container_Meta_A='b')
+        self.settle()
+        self.record_deletion()
+        # The last replica is the one that its proxy asks.
+        self.rome._ask(DEVICES[0], 'PUT', CONTAINER)
+        self.settle()
+        self.settle()
+        self.assertEqual(3, len(self.exist()))
+        for device in DEVICES:
+            self.assertEqual('b', self.rome._ask(
+                device, 'HEAD', CONTAINER).headers['X-Container-Meta-A'])
+        self.assertEqual(1, len(set(self.records())))
+
     def test_it_is_undone_if_the_container_has_objects_of_its_own(self):
         self.rome.create()
         self.settle()
