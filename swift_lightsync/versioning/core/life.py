@@ -41,7 +41,7 @@ ENABLED = 'x-versions-enabled'
 KEEP = 'x-container-sysmeta-site-versions-keep'
 EXPIRE = 'x-container-sysmeta-site-versions-expire-noncurrent'
 #: Metadata of a container that all sites have in common ...
-COMMON = ('x-container-read', 'x-container-write', KEEP, EXPIRE)
+COMMON = ('x-container-read', 'x-container-write', KEEP, EXPIRE, ENABLED)
 #: ... and how the names of others begin.
 COMMON_PREFIXES = ('x-container-meta-', 'x-container-sysmeta-s3api-')
 #: More than Swift lets a container have; and bytes of the row.
@@ -110,8 +110,7 @@ class Life(Record):
         :param sent: (name, value) of a PUT or POST, as Swift has taken them
         """
         now = {name: (str(self.stamp), value)
-               for name, value in _set_by(sent).items()
-               if is_common(name) or name == ENABLED}
+               for name, value in _set_by(sent).items() if is_common(name)}
         return self._with(self.described or self.stamp,
                           {**self._changes(), **now})
 
@@ -207,8 +206,9 @@ def common_headers(headers: Iterable[tuple[str, str]],
     :param enabled: whether versions are enabled
     """
     low = ((lowered(name), value) for name, value in headers)
-    return (*sorted(pair for pair in low if is_common(pair[0]) and pair[1]),
-            (ENABLED, 'true' if enabled else 'false'))
+    return tuple(sorted({
+        **{name: value for name, value in low if value and is_common(name)},
+        ENABLED: 'true' if enabled else 'false'}.items()))
 
 
 def changes(before: Iterable[str], headers: Headers) -> Headers:
@@ -234,8 +234,8 @@ def _set_by(sent: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _check(headers: Headers) -> None:
     names = [name for name, _ in headers]
     for name, value in headers:
-        if not (is_common(name) or name == ENABLED) or \
-                name != lowered(name) or names.count(name) != 1 or \
+        if not is_common(name) or name != lowered(name) or \
+                names.count(name) != 1 or \
                 re.search(r'[\x00-\x20:\x7f]', name) or \
                 _LINE_BREAK.search(value):
             raise ValueError('a header of a container is %.80r: %.80r, must '
@@ -249,8 +249,8 @@ def _check(headers: Headers) -> None:
 
 def _check_since(since: Headers, stamp: Stamp) -> None:
     for name, when in since:
-        if not (is_common(name) or name == ENABLED) or \
-                str(Stamp.parse(when)) != when or Stamp.parse(when) > stamp:
+        if not is_common(name) or str(Stamp.parse(when)) != when or \
+                Stamp.parse(when) > stamp:
             raise ValueError('since is %.80r: %.80r, must be a header that '
                              'sites have in common and a stamp of at most %s'
                              % (name, when, stamp))

@@ -204,20 +204,16 @@ class ContainerContext:
         """Raise HTTPBadRequest if Swift versions the container or syncs it."""
         info = self.versioned.info
         found = info.get('sysmeta', {})
-        if found.get('versions-location') or info.get('versions'):
-            raise HTTPBadRequest(
-                'Cannot enable object versioning on a container that is '
-                'already using the legacy versioned writes feature.',
-                request=req)
-        if found.get(STOCK_CONTAINER) and not self.versioned.mode:
-            raise HTTPBadRequest(
-                'Cannot enable object versioning on a container whose '
-                'versions are kept by the versioned_writes filter.',
-                request=req)
-        if info.get('sync_to'):
-            raise HTTPBadRequest(
-                'Cannot enable object versioning on a container configured '
-                'as source of container syncing.', request=req)
+        for is_so, what in (
+                (found.get('versions-location') or info.get('versions'),
+                 'that is already using the legacy versioned writes feature'),
+                (found.get(STOCK_CONTAINER) and not self.versioned.mode,
+                 'whose versions are kept by the versioned_writes filter'),
+                (info.get('sync_to'),
+                 'configured as source of container syncing')):
+            if is_so:
+                raise HTTPBadRequest('Cannot enable object versioning on a '
+                                     'container %s.' % what, request=req)
 
     def make_hidden(self, req):
         """Make the hidden container; return the index of its storage policy.

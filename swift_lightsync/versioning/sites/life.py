@@ -17,7 +17,6 @@ from swift_lightsync.versioning.core.row_data import LIFE, VERSIONS
 from swift_lightsync.versioning.core.verb import Page, Request, WireRow
 from swift_lightsync.versioning.data.container_headers import (
     MODE,
-    POLICY,
     is_as,
     put_at,
     sysmeta,
@@ -75,20 +74,8 @@ class LifeTask(Upkeep):
         return self._node.source.headers(database.account,
                                          database.container)
 
-    def _alike(self, database):
-        """Return the headers of the container, which may be given versions.
-
-        :raises Refusal: if it is in another storage policy than these: nobody
-            would find their data
-        """
-        found = self._headers(database)
-        if int(found.get(POLICY, database.policy)) != database.policy:
-            raise Refusal(HTTP_CONFLICT, 'it is in another storage policy '
-                          'than the versions of one of its name')
-        return found
-
     def _is_there(self, database, life):
-        found = self._alike(database)
+        found = self._headers(database)
         if not is_as(life, found) and \
                 self._node.strategy(database).life() == life:
             self._make(database, life, found)
@@ -123,11 +110,10 @@ class LifeTask(Upkeep):
         if strategy.life() == life:
             if strategy.is_empty():
                 return False
-            before = self._alike(database)
             # First: a container is never there against its record.
             life = strategy.set_life(living(strategy, life))
             if life.exists:
-                self._make(database, life, before)
+                self._make(database, life, self._headers(database))
             self._logger.info('%s: its container was deleted, but has live '
                               'versions: it is made again', database)
         return True

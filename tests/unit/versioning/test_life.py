@@ -442,12 +442,14 @@ class TestLife(SitesTestCase):
             self.rome._ask_all('PUT', CONTAINER, {
                 'X-Backend-Storage-Policy-Index': '1'})
             self.rome.propagate()
+            self.settle()
             self.assertFalse(self.rome.has_versions(CONTAINER))
-            self.assertFalse(self.rome.strategy.life().exists)
             self.assertIn('in another storage policy',
                           self.rome.logger.at('WARNING')[-1])
+            self.assertEqual(3, len(self.exist()))
             self.rome._ask_all('DELETE', CONTAINER)
             self.settle()
+            self.assertTrue(self.rome.has_versions(CONTAINER))
         self.assertEqual(3, len(self.exist()))
         self.assert_same('o')
 
