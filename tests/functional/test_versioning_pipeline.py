@@ -133,7 +133,8 @@ class TestStaticWeb(PipelineCase):
         self.assertEqual(b'second', self.page('').content)
 
     def test_the_latest_error_page_is_served_while_there_is_no_object(self):
-        self.enable(**{'X-Container-Meta-Web-Error': 'error.html',
+        self.enable(**{'X-Container-Meta-Web-Index': 'index.html',
+                       'X-Container-Meta-Web-Error': 'error.html',
                        'X-Container-Read': '.r:*'})
         self.put('404error.html', b'first')
         self.put('404error.html', b'second')
