@@ -8,9 +8,10 @@ import signal
 import time
 import unittest
 from contextlib import contextmanager, suppress
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 
 from tests.functional.clusters import wait_for
+from tests.functional.site_clocks import Clock
 from tests.waiting import is_running
 from tools.cluster.sites import Sites
 
@@ -130,3 +131,20 @@ class SitesCase(unittest.TestCase):
                     self.client(name).get_object(
                         self.container, row['name'])[1]
                     for name in self.sites.names})
+
+
+class ClocksCase(SitesCase):
+    """Sites whose proxies have clocks that a test sets."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.clocks = cls.enterClassContext(
+            TemporaryDirectory(prefix='clocks-'))
+        cls.fields = dict(cls.fields, filters={
+            'use': 'call:tests.functional.site_clocks:filter_factory',
+            'clocks': cls.clocks})
+        super().setUpClass()
+
+    def set_clock(self, name, **how):
+        """:param how: of ``Clock.set``"""
+        Clock(os.path.join(self.clocks, name)).set(**how)

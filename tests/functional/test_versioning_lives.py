@@ -39,9 +39,12 @@ class TestLives(SitesCase):
 
     def test_metadata_are_the_same_at_all_sites(self):
         self.rome.post_container(self.container, {
-            'X-Container-Read': '.r:*', 'X-Container-Meta-Color': 'blue'})
+            'X-Container-Read': '.r:*', 'X-Container-Meta-Color': 'blue',
+            'X-Versions-Keep': '7'})
         wait_for(lambda: self.paris.head_container(self.container).get(
             'x-container-read') == '.r:*', 'the list is there', DEADLINE)
+        self.assertEqual('7', self.paris.head_container(self.container)[
+            'x-versions-keep'])
         self.paris.post_container(self.container, {
             'X-Container-Read': '', 'X-Container-Meta-Color': 'red'})
         wait_for(lambda: self.rome.head_container(self.container).get(

@@ -132,6 +132,21 @@ class TestStaticWeb(PipelineCase):
         self.put('index.html', b'second')
         self.assertEqual(b'second', self.page('').content)
 
+    def test_the_latest_error_page_is_served_while_there_is_no_object(self):
+        self.enable(**{'X-Container-Meta-Web-Index': 'index.html',
+                       'X-Container-Meta-Web-Error': 'error.html',
+                       'X-Container-Read': '.r:*'})
+        self.put('404error.html', b'first')
+        self.put('404error.html', b'second')
+        version = self.put('page', b'there')
+        self.assertEqual(b'there', self.page('page').content)
+        self.swift.delete_object(self.container, 'page')
+        found = self.page('page')
+        self.assertEqual((404, b'second'), (found.status_code, found.content))
+        self.swift.put_object(self.container, 'page', b'',
+                              query_string='version-id=' + version)
+        self.assertEqual(b'there', self.page('page').content)
+
     def test_a_page_lists_the_latest_versions(self):
         self.enable(**{'X-Container-Meta-Web-Listings': 'true',
                        'X-Container-Read': '.r:*,.rlistings'})

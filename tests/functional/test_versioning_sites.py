@@ -4,7 +4,10 @@ Whatever happens, all end with the same versions, the same latest and the same
 data.
 """
 
+import json
 import random
+import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import swiftclient
@@ -12,13 +15,16 @@ import swiftclient
 from tests.functional.clusters import wait_for
 from tests.functional.sites_case import (
     PROPAGATOR,
-    SitesCase,
+    ClocksCase,
     kill_one,
     start_missing,
 )
 
+#: seconds that a clock is wrong: the container servers still take that
+AHEAD = 50
 
-class TestAgreement(SitesCase):
+
+class TestAgreement(ClocksCase):
 
     def write_at_all(self, obj, times):
         """Writers at all sites at the same time."""
@@ -95,6 +101,46 @@ class TestAgreement(SitesCase):
         finally:
             oslo.up()
         self.assert_served(self.wait_until_same(3))
+
+    def put_ahead(self, *bodies):
+        self.set_clock('rome', ahead=AHEAD)
+        try:
+            for body in bodies:
+                self.put('rome', 'o', body)
+        finally:
+            self.set_clock('rome')
+
+    def make_good(self, option):
+        """Return what becomes of what a clock of rome's has made."""
+        rome = self.sites.clusters['rome']
+        done = subprocess.run(
+            [rome.layout.launcher('swift-version-clock'), '--json',
+             '--seconds', '1', option, rome.conf_path('container-server', 1)],
+            capture_output=True, text=True)
+        self.assertEqual((0, ''), (done.returncode, done.stderr))
+        return [each['result'].partition(' ')[0]
+                for each in json.loads(done.stdout)['versions']]
+
+    def latest(self):
+        return [self.client(name).get_object(self.container, 'o')[1]
+                for name in self.sites.names]
+
+    def test_what_a_clock_ahead_has_made_is_made_anew_or_purged(self):
+        self.put('rome', 'o', b'1')
+        self.put_ahead(b'2', b'3')
+        self.assertEqual(['is', 'is'], self.make_good('--restamp'))
+        self.assertEqual([], self.make_good('--purge'))
+        rows = self.wait_until_same(3)
+        self.assertLess(float(rows[0]['version_id'].split('_')[0]),
+                        time.time())
+        self.assert_served(rows)
+        self.assertEqual([b'3'] * 3, self.latest())
+        self.put_ahead(b'4')
+        self.assertEqual(['purged'], self.make_good('--purge'))
+        self.assertEqual(rows, self.wait_until_same(3))
+        self.put('paris', 'o', b'5')
+        self.assert_served(self.wait_until_same(4))
+        self.assertEqual([b'5'] * 3, self.latest())
 
     def test_a_container_that_a_site_lacks_is_made_there(self):
         self.container += '-made'

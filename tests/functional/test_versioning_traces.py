@@ -15,15 +15,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import combinations, count
-from tempfile import TemporaryDirectory
 
 import swiftclient
 
 from tests.functional.clusters import wait_for
-from tests.functional.site_clocks import Clock
 from tests.functional.sites_case import (
     PROPAGATOR,
-    SitesCase,
+    ClocksCase,
     kill_one,
     start_missing,
 )
@@ -55,15 +53,10 @@ def trace_of(seed):
             dice.choices(STEPS, k=dice.randint(6, 20))]
 
 
-class TestTraces(SitesCase):
+class TestTraces(ClocksCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.clocks = cls.enterClassContext(
-            TemporaryDirectory(prefix='clocks-'))
-        cls.fields = dict(SitesCase.fields, filters={
-            'use': 'call:tests.functional.site_clocks:filter_factory',
-            'clocks': cls.clocks})
         super().setUpClass()
         cls.accounts = {
             name: cls.client(cls, name).get_auth()[0].rpartition('/')[2]
@@ -191,14 +184,14 @@ class TestTraces(SitesCase):
 
     def skew(self, name, seconds):
         self.skewed = self.skewed or seconds != 0
-        Clock(os.path.join(self.clocks, name)).set(seconds)
+        self.set_clock(name, ahead=seconds)
 
     def stand_still(self):
         self.skewed = True
         # After all that any of them has said.
         moment = time.time() + SKEW + 1
         for name in SITES:
-            Clock(os.path.join(self.clocks, name)).set(still=moment)
+            self.set_clock(name, still=moment)
 
     def cut(self, pair):
         self.sites.cut(*pair)

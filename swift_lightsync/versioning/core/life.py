@@ -37,15 +37,20 @@ Headers = tuple[tuple[str, str], ...]
 LIFE_MARKER = 'application/x-life;swift_versions_life=1'
 #: Says to other sites whether versions are enabled: true or false.
 ENABLED = 'x-versions-enabled'
+#: How long noncurrent versions are kept, as Swift's container has it.
+KEEP = 'x-container-sysmeta-site-versions-keep'
+EXPIRE = 'x-container-sysmeta-site-versions-expire-noncurrent'
 #: Metadata of a container that all sites have in common ...
-COMMON = ('x-container-read', 'x-container-write')
+COMMON = ('x-container-read', 'x-container-write', KEEP, EXPIRE, ENABLED)
 #: ... and how the names of others begin.
-COMMON_PREFIX = 'x-container-meta-'
+COMMON_PREFIXES = ('x-container-meta-', 'x-container-sysmeta-s3api-')
 #: More than Swift lets a container have; and bytes of the row.
 _MAX_HEADERS, MAX_LIFE = 1000, 1 << 16
 #: Headers of which a record says when each was changed.
 MAX_SINCE = 100
-_REMOVED = 'x-remove-container-'
+#: How headers begin by which Swift lets clients remove others.
+_REMOVED = ('x-remove-container-meta-', 'x-remove-container-read',
+            'x-remove-container-write')
 _LINE_BREAK = re.compile(r'[\x00\r\n]')
 
 
@@ -105,8 +110,7 @@ class Life(Record):
         :param sent: (name, value) of a PUT or POST, as Swift has taken them
         """
         now = {name: (str(self.stamp), value)
-               for name, value in _set_by(sent).items()
-               if is_common(name) or name == ENABLED}
+               for name, value in _set_by(sent).items() if is_common(name)}
         return self._with(self.described or self.stamp,
                           {**self._changes(), **now})
 
@@ -122,6 +126,10 @@ class Life(Record):
             name: found for name in {**mine, **theirs}
             if (found := max(each[name] for each in (mine, theirs)
                              if name in each)) >= (str(last), '')})
+
+    def anew(self) -> 'Life':
+        """Return the record of a container that has nothing of before."""
+        return replace(self, described=None, headers=(), since=())
 
     def after(self, stamp: Stamp, site: str) -> 'Life':
         """Return the record of what goes on as it was."""
@@ -187,7 +195,7 @@ def is_common(name: str) -> bool:
 
     :param name: in lower case
     """
-    return name in COMMON or name.startswith(COMMON_PREFIX)
+    return name in COMMON or name.startswith(COMMON_PREFIXES)
 
 
 def common_headers(headers: Iterable[tuple[str, str]],
@@ -198,14 +206,15 @@ def common_headers(headers: Iterable[tuple[str, str]],
     :param enabled: whether versions are enabled
     """
     low = ((lowered(name), value) for name, value in headers)
-    return (*sorted(pair for pair in low if is_common(pair[0]) and pair[1]),
-            (ENABLED, 'true' if enabled else 'false'))
+    return tuple(sorted({
+        **{name: value for name, value in low if value and is_common(name)},
+        ENABLED: 'true' if enabled else 'false'}.items()))
 
 
 def changes(before: Iterable[str], headers: Headers) -> Headers:
     """Return the headers of a POST that replaces the whole set of metadata.
-    Access lists are always among them: an older change that is under way may
-    bring back none.
+    Those with names of their own, such as access lists, are always among them:
+    an older change that is under way may bring back none.
 
     :param before: the names of the headers that the container has
     :param headers: those that it is to have
@@ -225,21 +234,23 @@ def _set_by(sent: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _check(headers: Headers) -> None:
     names = [name for name, _ in headers]
     for name, value in headers:
-        if not (is_common(name) or name == ENABLED) or \
-                name != lowered(name) or names.count(name) != 1 or \
+        if not is_common(name) or name != lowered(name) or \
+                names.count(name) != 1 or \
                 re.search(r'[\x00-\x20:\x7f]', name) or \
                 _LINE_BREAK.search(value):
             raise ValueError('a header of a container is %.80r: %.80r, must '
                              'be one that sites have in common, in lower '
                              'case, once' % (name, value))
+        if name in (KEEP, EXPIRE) and not re.fullmatch('[0-9]{1,9}', value):
+            raise ValueError('%s is %.80r, must be a number' % (name, value))
     if dict(headers).get(ENABLED) not in ('true', 'false'):
         raise ValueError('%s must be true or false' % ENABLED)
 
 
 def _check_since(since: Headers, stamp: Stamp) -> None:
     for name, when in since:
-        if not (is_common(name) or name == ENABLED) or \
-                str(Stamp.parse(when)) != when or Stamp.parse(when) > stamp:
+        if not is_common(name) or str(Stamp.parse(when)) != when or \
+                Stamp.parse(when) > stamp:
             raise ValueError('since is %.80r: %.80r, must be a header that '
                              'sites have in common and a stamp of at most %s'
                              % (name, when, stamp))

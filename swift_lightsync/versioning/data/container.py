@@ -4,7 +4,9 @@ the requests made on its behalf.
 """
 
 from swift.common.http import HTTP_OK, is_success
+from swift.common.storage_policy import POLICIES
 from swift.common.swob import (
+    HTTPConflict,
     HTTPServiceUnavailable,
     Request,
     str_to_wsgi,
@@ -24,6 +26,8 @@ from swift_lightsync.versioning.data.container_headers import ENABLED, MODE
 from swift_lightsync.versioning.strategies.strategy import Mode
 
 SOURCE = 'SV'
+OTHER_POLICY = 'Versions of a container of this name are in another ' \
+    'storage policy.'
 RESERVED_NAMES = 'X-Backend-Allow-Reserved-Names'
 
 
@@ -215,6 +219,23 @@ class VersionedContainer:
         return get_container_info(
             internal(environ, 'HEAD', self.hidden_path).environ, self.app,
             swift_source=SOURCE)
+
+    def keep_policy(self, req):
+        """Have a PUT of a container make it in the storage policy of what is
+        left of one of its name, in case other sites' versions come for it.
+
+        :raises HTTPConflict: if it is to have another one
+        """
+        hidden = {} if is_success(self.info['status']) else \
+            self.hidden_info(req.environ)
+        if not is_success(hidden.get('status', 0)):
+            return
+        left = POLICIES[hidden['storage_policy']]
+        wanted = req.headers.get('X-Storage-Policy') or left.name
+        if (POLICIES.get_by_name(wanted) or left) != left:
+            authorize(req, None)
+            raise HTTPConflict(OTHER_POLICY, request=req)
+        req.headers['X-Storage-Policy'] = wanted
 
     def strategy_of_hidden(self, environ, mode):
         """Return the strategy of a container that was deleted, or None if

@@ -13,6 +13,8 @@ from swift_lightsync.versioning.core.stamp import Stamp
 _SYSMETA = get_sys_meta_prefix('container')
 ENABLED = 'site-versions-enabled'
 MODE = 'site-versions-mode'
+#: The index of its storage policy.
+POLICY = 'X-Backend-Storage-Policy-Index'
 #: Swift's own, which s3api, container_sync and quotas ask for.
 STOCK_ENABLED = 'versions-enabled'
 STOCK_CONTAINER = 'versions-container'

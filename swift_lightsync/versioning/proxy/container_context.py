@@ -3,8 +3,6 @@
 so long.
 """
 
-from dataclasses import replace
-
 from swift.common.constraints import MAX_CONTAINER_NAME_LENGTH
 from swift.common.http import HTTP_CONFLICT, is_success
 from swift.common.storage_policy import POLICIES
@@ -19,12 +17,17 @@ from swift.common.swob import (
 from swift.common.utils import config_true_value
 
 from swift_lightsync.common.options import integer
-from swift_lightsync.versioning.core.life import as_of
+from swift_lightsync.versioning.core.life import EXPIRE, KEEP, as_of
 from swift_lightsync.versioning.core.row_data import UNUSED
-from swift_lightsync.versioning.data.container import authorize, send_internal
+from swift_lightsync.versioning.data.container import (
+    OTHER_POLICY,
+    authorize,
+    send_internal,
+)
 from swift_lightsync.versioning.data.container_headers import (
     ENABLED,
     MODE,
+    POLICY,
     STOCK_CONTAINER,
     described,
     enabled_headers,
@@ -39,17 +42,15 @@ from swift_lightsync.versioning.proxy.container_listing import ContainerListing
 from swift_lightsync.versioning.rows.rows import VerbMissing
 
 CLIENTS = 'X-Versions-Enabled'
-#: How long noncurrent versions are kept: the client's header, the container's
-#: sysmeta, and what is allowed.
+#: How long noncurrent versions are kept: the client's header, the container's,
+#: and what is allowed.
 _LIFECYCLE = (
-    ('X-Versions-Keep', 'site-versions-keep', integer(1, 10 ** 6)),
-    ('X-Versions-Expire-Noncurrent', 'site-versions-expire-noncurrent',
-     integer(1, 36500)))
-_POLICY = 'X-Backend-Storage-Policy-Index'
+    ('X-Versions-Keep', KEEP, integer(1, 10 ** 6)),
+    ('X-Versions-Expire-Noncurrent', EXPIRE, integer(1, 36500)))
 #: How the names of headers begin that change a container.
 _METADATA = ('x-container-', 'x-remove-container-', 'x-versions-')
 _SHOWN = ((sysmeta(ENABLED), CLIENTS),) + tuple(
-    (sysmeta(name), header) for header, name, _ in _LIFECYCLE)
+    (ours, clients) for clients, ours, _ in _LIFECYCLE)
 
 
 def _has_metadata(req):
@@ -114,6 +115,8 @@ class ContainerContext:
             else:
                 self._refuse_others(req)
             req.headers.update(enabled_headers(wanted))
+        if not strategy and req.method == 'PUT':
+            self.versioned.keep_policy(req)
         self._store_lifecycle(req, strategy)
         life = self._next_life(req, strategy) \
             if strategy and _has_metadata(req) else None
@@ -133,9 +136,17 @@ class ContainerContext:
 
         :raises ClockRefused: before Swift takes what could not be recorded,
             and what nobody could change until the time of a wrong clock
+        :raises HTTPBadRequest: if there is too much to record
         """
         strategy.checked()
         life = next_life(strategy, True)
+        try:
+            (life if self.versioned.mode else life.anew()).changed(
+                req.headers.items())
+        except ValueError as err:
+            authorize(req, None)
+            raise HTTPBadRequest('The metadata that sites have in common are '
+                                 'too much: %s' % err, request=req)
         req.headers.update(life.as_of)
         return life
 
@@ -149,9 +160,7 @@ class ContainerContext:
             # Nothing is recorded of it, or only of one that was deleted.
             return life.describing(described(
                 self.versioned.head(req, self.versioned.path) or {}))
-        if made:
-            life = replace(life, described=None, headers=(), since=())
-        return life.changed(req.headers.items())
+        return (life.anew() if made else life).changed(req.headers.items())
 
     def _put_again(self, req):
         """Put a container after its deletion, where another site's clock was
@@ -175,7 +184,7 @@ class ContainerContext:
 
         :raises HTTPBadRequest: if it cannot be kept so
         """
-        for header, name, parse in _LIFECYCLE:
+        for header, ours, parse in _LIFECYCLE:
             value = req.headers.get(header)
             if value is None:
                 continue
@@ -185,7 +194,7 @@ class ContainerContext:
                 raise HTTPBadRequest('%s: the container has no versions' %
                                      header, request=req)
             try:
-                req.headers[sysmeta(name)] = value and str(parse(value))
+                req.headers[ours] = value and str(parse(value))
             except ValueError as err:
                 raise HTTPBadRequest(
                     '%s: %.60s: %s. %s: 1 keeps old versions for a day only' %
@@ -195,20 +204,16 @@ class ContainerContext:
         """Raise HTTPBadRequest if Swift versions the container or syncs it."""
         info = self.versioned.info
         found = info.get('sysmeta', {})
-        if found.get('versions-location') or info.get('versions'):
-            raise HTTPBadRequest(
-                'Cannot enable object versioning on a container that is '
-                'already using the legacy versioned writes feature.',
-                request=req)
-        if found.get(STOCK_CONTAINER) and not self.versioned.mode:
-            raise HTTPBadRequest(
-                'Cannot enable object versioning on a container whose '
-                'versions are kept by the versioned_writes filter.',
-                request=req)
-        if info.get('sync_to'):
-            raise HTTPBadRequest(
-                'Cannot enable object versioning on a container configured '
-                'as source of container syncing.', request=req)
+        for is_so, what in (
+                (found.get('versions-location') or info.get('versions'),
+                 'that is already using the legacy versioned writes feature'),
+                (found.get(STOCK_CONTAINER) and not self.versioned.mode,
+                 'whose versions are kept by the versioned_writes filter'),
+                (info.get('sync_to'),
+                 'configured as source of container syncing')):
+            if is_so:
+                raise HTTPBadRequest('Cannot enable object versioning on a '
+                                     'container %s.' % what, request=req)
 
     def make_hidden(self, req):
         """Make the hidden container; return the index of its storage policy.
@@ -226,14 +231,12 @@ class ContainerContext:
                                  **self._policy(req),
                                  sysmeta(MODE): self._mode.value})
         if resp.status_int == HTTP_CONFLICT:
-            raise HTTPConflict(
-                'Cannot enable object versioning: versions of a container of '
-                'this name are in another storage policy.', request=req)
+            raise HTTPConflict(OTHER_POLICY, request=req)
         if not is_success(resp.status_int):
             raise HTTPInternalServerError(
                 'Error enabling object versioning', request=req)
         self._made = resp.status_int == 201
-        return int(resp.headers[_POLICY])
+        return int(resp.headers[POLICY])
 
     def _enabled_strategy(self, req, policy):
         """Return the strategy of a container whose hidden one is there.

@@ -7,10 +7,7 @@ import time
 from functools import partial
 
 from swift.common.concurrency import Timeout
-from swift.common.direct_client import (
-    direct_delete_container,
-    direct_head_container,
-)
+from swift.common.direct_client import direct_delete_container
 from swift.common.exceptions import ClientException
 from swift.common.http import HTTP_CONFLICT, HTTP_NOT_FOUND
 from swift.common.utils import Timestamp
@@ -96,8 +93,9 @@ class LifeTask(Upkeep):
         if live or not (database.is_whole or
                         self._node.strategy(database).is_empty()):
             return self._revive(database, life)
-        if self._headers(database).get(sysmeta(MODE)):
-            self._finish(database, life)
+        found = self._headers(database)
+        if found.get(sysmeta(MODE)):
+            self._finish(database, life, found)
             return False
         # Peers may have versions that come later.
         end = life.stamp.seconds + (
@@ -137,9 +135,12 @@ class LifeTask(Upkeep):
             self._delete(node, part, place, stamp)
         return True
 
-    def _finish(self, database, life):
-        """Delete the user's container as of the time of its record, or, if a
-        replica is newer or has objects, record that it exists.
+    def _finish(self, database, life, found):
+        """Delete the user's container as of the time of its record, or, if it
+        is newer or has objects, record that it exists: a replica that is or
+        has any refuses to be deleted.
+
+        :param found: its headers
         """
         strategy = self._node.strategy(database)
         # A clock that is ahead says nothing of what was made since.
@@ -149,24 +150,11 @@ class LifeTask(Upkeep):
         place = database.account, database.container
         stamp = str(life.stamp)
         part, nodes = self._node.ring.get_nodes(*place)
-        # Of all replicas or of none.
-        if any([self._is_used(node, part, place, life.stamp)
-                for node in nodes]) or not all([
+        if int(found['X-Container-Object-Count']) or \
+                put_at(found) > life.stamp or not all([
                     self._delete(node, part, place, stamp)
                     for node in nodes]):
             strategy.set_life(living(strategy, life))
-
-    @staticmethod
-    def _is_used(node, part, place, stamp):
-        """Check whether a replica was made since, or has objects."""
-        try:
-            found = direct_head_container(node, part, *place)
-        except ClientException as err:
-            if err.http_status != HTTP_NOT_FOUND:
-                raise
-            return False
-        return int(found['X-Container-Object-Count']) > 0 or \
-            put_at(found) > stamp
 
     @staticmethod
     def _delete(node, part, place, stamp):

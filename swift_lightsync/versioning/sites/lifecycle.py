@@ -11,12 +11,11 @@ what it does reaches the other sites like any change.
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 from swift.common.concurrency import Timeout, sleep
 
-from swift_lightsync.versioning.core.life import Life
+from swift_lightsync.versioning.core.life import EXPIRE, KEEP, Life
 from swift_lightsync.versioning.core.row_data import VERSIONS, Entry, entry_of
 from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.core.verb import MAX_ROWS, Page
@@ -29,48 +28,28 @@ from swift_lightsync.versioning.data.container_headers import (
 from swift_lightsync.versioning.rows.rows import RowsUnavailable
 from swift_lightsync.versioning.sites.local_data import DataMissing
 
-_SYSMETA = 'X-Container-Sysmeta-Site-Versions-'
-KEEP = _SYSMETA + 'Keep'
-EXPIRE = _SYSMETA + 'Expire-Noncurrent'
 _DAY = 86400
 #: Seconds in which the life record follows a hidden container.
 _RECORD_SECONDS = 3600
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How long noncurrent versions are kept. One that either limit keeps
-    stays, as in S3.
+def over(versions: Iterable[Entry], keep: int | None, days: int | None,
+         now: float) -> Iterator[Entry]:
+    """Yield the versions that are kept no longer, if there is a limit. One
+    that either limit keeps stays, as in S3.
 
-    :param keep: how many of an object, the newest; None: all
+    :param versions: of one object, newest first
+    :param keep: how many noncurrent ones, the newest, are kept; None: all
     :param days: since each became noncurrent; None: for ever
+    :param now: Unix time
     """
-    keep: int | None = None
-    days: int | None = None
-
-    @classmethod
-    def of(cls, headers) -> 'Limits':
-        """Read the headers of a container.
-
-        :raises ValueError: if there are others than the filter stores
-        """
-        return cls(*(int(headers[name]) if headers.get(name) else None
-                     for name in (KEEP, EXPIRE)))
-
-    def over(self, versions: Iterable[Entry], now: float) -> Iterator[Entry]:
-        """Yield the versions that are kept no longer, if there is a limit.
-
-        :param versions: of one object, newest first
-        :param now: Unix time
-        """
-        newer: Entry | None = None
-        for number, entry in enumerate(versions):
-            if newer is not None and (
-                    self.keep is None or number > self.keep) and (
-                    self.days is None or
-                    newer.version.id.seconds < now - self.days * _DAY):
-                yield entry
-            newer = entry
+    newer: Entry | None = None
+    for number, entry in enumerate(versions):
+        if newer is not None and (keep is None or number > keep) and (
+                days is None or
+                newer.version.id.seconds < now - days * _DAY):
+            yield entry
+        newer = entry
 
 
 class Lifecycle:
@@ -106,13 +85,14 @@ class Lifecycle:
         strategy = self._node.strategy(database)
         if strategy.life() is None:
             self._record(database, headers, strategy)
-        limits = Limits.of(headers)
-        if limits == Limits():
+        keep, days = (int(headers[name]) if headers.get(name) else None
+                      for name in (KEEP, EXPIRE))
+        if keep is None and days is None:
             return
         rows = strategy.each(Page(VERSIONS, limit=MAX_ROWS))
         for _, versions in groupby(map(entry_of, rows),
                                    lambda entry: entry.object):
-            for entry in limits.over(versions, time.time()):
+            for entry in over(versions, keep, days, time.time()):
                 strategy.purge(entry)
                 self._node.source.delete_data(database, [entry], strategy)
                 self._logger.increment('expired')

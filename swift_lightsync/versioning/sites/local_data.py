@@ -27,6 +27,7 @@ from swift_lightsync.versioning.core.stamp import Stamp
 from swift_lightsync.versioning.data.container import VersionedContainer
 from swift_lightsync.versioning.data.container_headers import (
     MODE,
+    POLICY,
     made_headers,
     sysmeta,
 )
@@ -153,7 +154,10 @@ class LocalData:
         :param life: its ``Life``
         :param before: the headers that it has; none: it is not there
         :returns: a status
+        :raises DataMissing: if nobody would find the data of its versions
         """
+        if int(before.get(POLICY, database.policy)) != database.policy:
+            raise DataMissing('it is in another storage policy')
         return self._ask(
             'PUT', (database.account, database.container), made_headers(
                 life, mode, database.hidden_container,

@@ -28,7 +28,7 @@ from swift_lightsync.common.command import UsageError, argument, json_text, run
 from swift_lightsync.common.options import OptionError, positive_seconds
 from swift_lightsync.common.text import printable
 from swift_lightsync.versioning.core.heads import purge_rows
-from swift_lightsync.versioning.core.life import Life, life_of
+from swift_lightsync.versioning.core.life import life_of
 from swift_lightsync.versioning.core.row_data import (
     LIFE,
     Entry,
@@ -61,28 +61,16 @@ NAME = 'swift-version-clock'
 class Ahead:
     """A version of the future, or a life record.
 
+    :param stamp: the one that is ahead
+    :param site: that has made it
+    :param entry: the version, or None
     :param seconds: that it is ahead
     """
     database: Database
-    what: Entry | Life
+    stamp: Stamp
+    site: str
+    entry: Entry | None
     seconds: float
-
-    @property
-    def entry(self):
-        """The version, or None."""
-        return self.what if isinstance(self.what, Entry) else None
-
-    @property
-    def stamp(self):
-        """The ``Stamp`` that is ahead."""
-        return self.what.stamp if isinstance(self.what, Life) \
-            else self.what.version.id
-
-    @property
-    def site(self):
-        """The site that has made it."""
-        return self.what.site if isinstance(self.what, Life) \
-            else self.what.version.site
 
     @property
     def identity(self):
@@ -104,13 +92,14 @@ def find(databases, seconds, now):
     found: dict[Any, Ahead] = {}
     for _, database in databases.followed(True):
         with database.table() as table:
-            some: list[Entry | Life] = [
-                *map(entry_of, table.after(stamp)),
-                *(life_of(row) for row in table.named([LIFE])
+            some: list[tuple[Stamp, str, Entry | None]] = [
+                *((entry.version.id, entry.version.site, entry)
+                  for entry in map(entry_of, table.after(stamp))),
+                *((row.stamp, life_of(row).site, None)
+                  for row in table.named([LIFE])
                   if row.stamp > stamp and not row.deleted)]
-        for what in some:
-            ahead = Ahead(database, what, 0)
-            ahead = replace(ahead, seconds=ahead.stamp.seconds - now)
+        for when, site, entry in some:
+            ahead = Ahead(database, when, site, entry, when.seconds - now)
             known = found.setdefault(ahead.identity, ahead)
             if _ordinal(database) < _ordinal(known.database):
                 found[ahead.identity] = ahead

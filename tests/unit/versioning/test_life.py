@@ -5,6 +5,8 @@ import time
 from itertools import permutations
 from unittest import mock
 
+from swift.common import storage_policy
+from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.life import ENABLED, Life, as_of
@@ -405,6 +407,20 @@ class TestLife(SitesTestCase):
         self.assertEqual(['b'] * 3, [site.metadata('X-Container-Meta-A')
                                      for site in self.sites])
 
+    def test_so_it_is_if_the_replica_that_is_asked_does_not_know_that(self):
+        self.rome.create(X_Container_Meta_A='b')
+        self.settle()
+        self.record_deletion()
+        # The last replica is the one that its proxy asks.
+        self.rome._ask(DEVICES[0], 'PUT', CONTAINER)
+        self.settle()
+        self.settle()
+        self.assertEqual(3, len(self.exist()))
+        for device in DEVICES:
+            self.assertEqual('b', self.rome._ask(
+                device, 'HEAD', CONTAINER).headers['X-Container-Meta-A'])
+        self.assertEqual(1, len(set(self.records())))
+
     def test_it_is_undone_if_the_container_has_objects_of_its_own(self):
         self.rome.create()
         self.settle()
@@ -414,6 +430,28 @@ class TestLife(SitesTestCase):
         self.settle()
         self.assertEqual(3, len(self.exist()))
         self.assert_same('old')
+
+    def test_one_of_another_storage_policy_is_not_given_versions(self):
+        """Nobody would find their data. It was made at the same time."""
+        self.rome.create()
+        self.rome.change('DELETE')
+        self.rome.put('o', b'late')
+        policies = StoragePolicyCollection([
+            StoragePolicy(0, 'zero', True), StoragePolicy(1, 'gold')])
+        with mock.patch.object(storage_policy, '_POLICIES', policies):
+            self.rome._ask_all('PUT', CONTAINER, {
+                'X-Backend-Storage-Policy-Index': '1'})
+            self.rome.propagate()
+            self.settle()
+            self.assertFalse(self.rome.has_versions(CONTAINER))
+            self.assertIn('in another storage policy',
+                          self.rome.logger.at('WARNING')[-1])
+            self.assertEqual(3, len(self.exist()))
+            self.rome._ask_all('DELETE', CONTAINER)
+            self.settle()
+            self.assertTrue(self.rome.has_versions(CONTAINER))
+        self.assertEqual(3, len(self.exist()))
+        self.assert_same('o')
 
     def test_it_waits_for_a_clock_that_is_ahead(self):
         self.rome.create()

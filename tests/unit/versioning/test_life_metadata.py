@@ -3,6 +3,7 @@
 not agree (VERSIONING.md §5).
 """
 
+from swift_lightsync.versioning.core.life import EXPIRE, KEEP
 from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.data.container_headers import (
     ENABLED,
@@ -19,6 +20,9 @@ from tests.unit.versioning.sites_world import (
 
 READ = 'X-Container-Read'
 NOTE = 'X-Container-Meta-Note'
+S3_ACL = 'X-Container-Sysmeta-S3Api-Acl'
+#: Of a filter whose metadata are a site's own.
+OWN = 'X-Container-Sysmeta-Other'
 
 
 class TestMetadata(SitesTestCase):
@@ -44,15 +48,17 @@ class TestMetadata(SitesTestCase):
         cut.listen()
 
     def test_a_deletion_that_loses_leaves_the_container_as_it_was(self):
-        self.rome.change('POST', X_Container_Meta_Note='kept', **{
-            sysmeta(ENABLED).replace('-', '_'): 'False'})
+        kept = {NOTE: 'kept', KEEP: '7', EXPIRE: '30', S3_ACL: '{}',
+                sysmeta(ENABLED): 'False'}
+        self.rome.change('POST', **kept, **{OWN: 'kept'})
         self.settle()
         self.late(self.rome, self.paris)
         for _ in range(2):
             self.settle()
-        self.assertEqual(['.r:*'] * 3, self.of(READ))
-        self.assertEqual(['kept'] * 3, self.of(NOTE))
-        self.assertEqual(['False'] * 3, self.enabled())
+        for name, value in {READ: '.r:*', **kept}.items():
+            self.assertEqual([value] * 3, self.of(name), name)
+        # It is rome's own, which has deleted it.
+        self.assertEqual([None] * 3, self.of(OWN))
 
     def test_it_leaves_the_change_that_its_deleter_did_not_know(self):
         """That took an access list away: it must not come back."""
@@ -72,11 +78,16 @@ class TestMetadata(SitesTestCase):
             site.strategy.life() for site in self.sites}))
 
     def test_what_is_made_after_a_deletion_has_nothing_of_the_past(self):
+        self.rome.change('POST', **{KEEP: '7', S3_ACL: '{}'})
+        self.oslo.go_away()
         self.rome.change('DELETE')
         self.settle()
         self.paris.create(X_Container_Meta_Note='new')
+        # It learns of both at once.
+        self.oslo.listen()
         self.settle()
-        self.assertEqual([None] * 3, self.of(READ))
+        for name in READ, KEEP, S3_ACL:
+            self.assertEqual([None] * 3, self.of(name), name)
         self.assertEqual(['new'] * 3, self.of(NOTE))
 
     def test_a_replica_that_missed_a_change_gets_it(self):
@@ -95,14 +106,17 @@ class TestMetadata(SitesTestCase):
         self.settle()
         self.rome.go_away()
         self.rome.change('POST', X_Container_Meta_Both='1',
-                         X_Container_Meta_Older='1', X_Container_Read='')
+                         X_Container_Meta_Older='1', X_Container_Read='',
+                         **{KEEP: '1', EXPIRE: '3'})
         self.paris.change('POST', X_Container_Meta_Note='newer',
-                          X_Container_Meta_Both='2', X_Container_Meta_Gone='')
+                          X_Container_Meta_Both='2', X_Container_Meta_Gone='',
+                          **{KEEP: '2'})
         self.rome.listen()
         for _ in range(2):
             self.settle()
         for name, value in {READ: None, NOTE: 'newer', 'Both': '2',
-                            'Older': '1', 'Gone': None}.items():
+                            'Older': '1', 'Gone': None, KEEP: '2',
+                            EXPIRE: '3'}.items():
             name = name if '-' in name else 'X-Container-Meta-' + name
             self.assertEqual([value] * 3, self.of(name), name)
         self.assertEqual(1, len({

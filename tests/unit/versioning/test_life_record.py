@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from swift_lightsync.common.records import RecordError
 from swift_lightsync.versioning.core.life import (
     ENABLED,
+    EXPIRE,
+    KEEP,
     MAX_SINCE,
     Life,
     changes,
@@ -45,7 +47,7 @@ class TestJoining(SwiftTestCase):
             name = 'x-container-meta-' + name
             if is_new:
                 newest = {}
-                life = replace(life, described=None, headers=(), since=())
+                life = life.anew()
             lives[site] = life.changed([(name, value), (ENABLED, 'true')])
             newest[name] = value
         found = Life(True, Stamp(99), 'rome')
@@ -93,18 +95,33 @@ class TestRecord(SwiftTestCase):
     def test_other_sites_are_told_of_what_all_have_in_common(self):
         self.assertEqual((
             ('x-container-meta-quota-bytes', '7'),
-            ('x-container-read', '.r:*'), (ENABLED, 'true')), common_headers(
+            ('x-container-read', '.r:*'),
+            ('x-container-sysmeta-s3api-acl', '{}'), (KEEP, '7'),
+            (ENABLED, 'true')), common_headers(
                 [('X-Container-Read', '.r:*'), ('X-Storage-Policy', 'gold'),
                  ('X-Container-Meta-Quota-Bytes', '7'),
+                 ('X-Container-Sysmeta-S3Api-Acl', '{}'),
+                 ('X-Container-Sysmeta-Site-Versions-Keep', '7'),
+                 ('X-Container-Sysmeta-Site-Versions-Mode', 'read-repair'),
                  ('X-Container-Sysmeta-A', '1'), ('X-Container-Write', '')],
                 True))
 
     def test_the_whole_set_replaces_the_older_one(self):
         self.assertEqual(
             {'x-container-meta-a': '2', 'x-container-read': '',
-             'x-container-write': '', ENABLED: 'false'},
-            dict(changes(['X-Container-Meta-A', 'X-Container-Read', 'Date'],
+             'x-container-write': '', KEEP: '', EXPIRE: '',
+             'x-container-sysmeta-s3api-acl': '', ENABLED: 'false'},
+            dict(changes(['X-Container-Meta-A', 'X-Container-Read', 'Date',
+                          'X-Container-Sysmeta-S3Api-Acl'],
                          (('x-container-meta-a', '2'), (ENABLED, 'false')))))
+
+    def test_what_swift_does_not_remove_stays_in_the_record(self):
+        """A client may send such a header."""
+        headers = (('x-container-sysmeta-s3api-acl', '{}'), (KEEP, '7'))
+        life = Life(True, Stamp(1), 'rome').describing(
+            (*headers, (ENABLED, 'true')))
+        self.assertEqual(life, life.changed(
+            ('X-Remove-' + name[2:], 'x') for name, _ in headers))
 
     def test_a_message_is_checked(self):
         good = {'exists': True, 'stamp': '1700000000.00000', 'site': 'rome',
@@ -119,6 +136,8 @@ class TestRecord(SwiftTestCase):
                       {'described': '1700000000.00001'},
                       {'headers': [*good['headers'],
                                    ['x-container-meta-a', '%' * 22000]]},
+                      {'headers': [*good['headers'], [KEEP, ' 7']]},
+                      {'headers': [*good['headers'], [EXPIRE, '']]},
                       {'stamp': 'x'}, {'headers': [[ENABLED, 'maybe']]},
                       {'headers': [*good['headers'], ['x-timestamp', '1']]},
                       {'headers': [*good['headers'],

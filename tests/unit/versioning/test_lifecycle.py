@@ -3,9 +3,9 @@
 
 from unittest import mock
 
+from swift_lightsync.versioning.core.life import EXPIRE, KEEP
 from swift_lightsync.versioning.core.row_data import hidden_container
 from swift_lightsync.versioning.sites import lifecycle
-from swift_lightsync.versioning.sites.lifecycle import EXPIRE, KEEP
 from tests.unit.versioning.sites_world import CONTAINER, SitesTestCase
 
 DAY = 86400

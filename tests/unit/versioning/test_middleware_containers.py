@@ -24,6 +24,9 @@ from tests.unit.versioning.object_case import (
 from tests.unit.versioning.proxies import Pipeline
 from tests.unit.versioning.strategy_case import of_both_modes
 
+POLICIES = StoragePolicyCollection([
+    StoragePolicy(0, 'zero', True), StoragePolicy(1, 'gold')])
+
 
 @of_both_modes
 class TestChanges(ContainerCase):
@@ -43,12 +46,29 @@ class TestChanges(ContainerCase):
         del self.containers['a', 'd']
         hidden = self.containers['a', hidden_container('d')]
         hidden['X-Backend-Storage-Policy-Index'] = '1'
-        with mock.patch.object(
-                storage_policy, '_POLICIES', StoragePolicyCollection([
-                    StoragePolicy(0, 'zero', True),
-                    StoragePolicy(1, 'gold')])):
-            self.assertEqual(201, self.ask('PUT', 'd', ENABLE).status_int)
-        self.assertEqual('gold', self.ask.proxy.policies.get(('a', 'd')))
+        for headers in ENABLE, SUSPEND, {}, {'X-Storage-Policy': 'GOLD'}, \
+                {'X-Storage-Policy': ''}:
+            self.containers.pop(('a', 'd'), None)
+            with mock.patch.object(storage_policy, '_POLICIES', POLICIES):
+                resp = self.ask('PUT', 'd', headers)
+            self.assertEqual(201, resp.status_int)
+            self.assertEqual('1', self.containers['a', 'd'][
+                'X-Backend-Storage-Policy-Index'])
+
+    def test_another_policy_than_that_of_its_hidden_one_is_refused(self):
+        """Nobody would find data that come for it; so is a stranger."""
+        del self.containers['a', 'c']
+        gold = {'X-Storage-Policy': 'gold'}
+        denied = {'swift.authorize': lambda req: HTTPForbidden(request=req)}
+        with mock.patch.object(storage_policy, '_POLICIES', POLICIES):
+            for headers in gold, {**ENABLE, **gold}, {**SUSPEND, **gold}:
+                resp = self.ask('PUT', 'c', headers)
+                self.assertEqual(409, resp.status_int)
+                self.assertIn(b'in another storage policy', resp.body)
+                self.assertEqual(403, self.ask(
+                    'PUT', 'c', headers, environ=denied).status_int)
+            self.assertEqual({HIDDEN[1]}, self.there())
+            self.assertEqual(201, self.ask('PUT', 'd', gold).status_int)
 
     def test_who_may_not_enable_it_makes_nothing(self):
         before = set(self.containers)
@@ -166,6 +186,15 @@ class TestChanges(ContainerCase):
         self.ask('PUT', 'd', dict(ENABLE, **{'X-Versions-Keep': '3'}))
         self.assertEqual('3', self.ask('HEAD', 'd').headers[
             'X-Versions-Keep'])
+
+    def test_what_cannot_be_recorded_is_not_changed(self):
+        headers = {'X-Container-Sysmeta-S3Api-Acl': '"' * 16000}
+        for method, container in ('POST', 'c'), ('PUT', 'd'):
+            resp = self.ask(method, container, {**ENABLE, **headers})
+            self.assertEqual(400, resp.status_int)
+            self.assertIn(b'65536', resp.body)
+        self.assertEqual({'c', HIDDEN[1]}, self.there())
+        self.assertNotIn(*headers, self.containers['a', 'c'])
 
     def test_what_cannot_be_kept_so_is_refused(self):
         self.ask('PUT', 'd')

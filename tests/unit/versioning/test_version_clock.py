@@ -144,6 +144,8 @@ class TestVersionClock(SitesTestCase):
         wrong = self.ahead(lambda: self.rome.put('o', b'2'))
         self.settle()
         self.run_it('--purge')
+        # Of a replica that has not heard of it the version would be held.
+        self.assert_none_left()
         propagator = self.rome.propagate()
         self.assertEqual({'paris': 0, 'oslo': 0}, {
             runner.task.name: runner.lag().rows
