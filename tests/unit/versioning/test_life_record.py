@@ -86,8 +86,9 @@ class TestRecord(SwiftTestCase):
         self.assertFalse(life_row(life).deleted)
 
     def test_no_other_row_is_a_record(self):
-        for row in Row('o', Stamp(1)), Row('\0C', Stamp(1), deleted=True), \
-                Row('\0C', Stamp(1)):
+        own = life_row(Life(True, Stamp(1), 'rome'))
+        for row in replace(own, name='o'), replace(own, deleted=True), \
+                replace(own, stamp=Stamp(2)), Row('\0C', Stamp(1)):
             self.assertRaises(ValueError, life_of, row)
 
     def test_other_sites_are_told_of_what_all_have_in_common(self):
