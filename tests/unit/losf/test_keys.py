@@ -66,6 +66,7 @@ class TestValues(unittest.TestCase):
 
     def test_the_state_of_a_volume_has_eight_numbers(self):
         good = VolumeState(1, 4096, 4096).pack()
+        self.assertEqual('01' '8020' '8020' '0000000000', good.hex())
         for bad in (b'', good[:-1], good + b'\0'):
             with self.assertRaisesRegex(FormatError, 'volume .*8 varints'):
                 VolumeState.unpack(bad)
