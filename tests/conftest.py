@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from contextlib import suppress
 from glob import glob
 
@@ -64,6 +65,14 @@ def pytest_configure(config):
     os.mkdir(config.run_directory)
     os.environ['TMPDIR'] = tempfile.tempdir = config.run_directory
     signal.signal(signal.SIGTERM, _interrupt)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart():
+    """Have coverage, where it runs, see eventlet's native threads as well."""
+    if threading.gettrace():
+        from eventlet import patcher
+        patcher.original('threading').settrace(threading.gettrace())
 
 
 _with_failed_subtests = set()

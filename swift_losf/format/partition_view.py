@@ -37,9 +37,7 @@ class Slice:
     bits: int = 0
 
     def first(self, suffix: int) -> bytes:
-        """Return where the keys of a suffix, or behind the last, begin."""
-        if suffix > keys.MAX_SUFFIX:
-            return keys.partition_range(self.group)[1]
+        """Return where the keys of a suffix begin."""
         return (keys.partition_range(self.group)[0][:_START]
                 + (suffix << _HEAD_BITS | self.head
                    << _HEAD_BITS - self.bits).to_bytes(_BYTES, 'big'))

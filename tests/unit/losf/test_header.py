@@ -115,6 +115,15 @@ class TestRecordHeader(unittest.TestCase):
             with self.assertRaises(FormatError, msg=bit):
                 RecordHeader.unpack(data)
 
+    def test_what_a_later_version_may_mean_is_refused(self):
+        for at, message in ((8, 'version of the record is 9'),
+                            (58, 'follows the name length is 9')):
+            data = bytearray(RECORD.pack())
+            data[at] = 9
+            data[60:] = struct.pack('<I', crc32c(bytes(data[:60])))
+            with self.assertRaisesRegex(FormatError, message):
+                RecordHeader.unpack(bytes(data))
+
     def test_flags_are_set_in_place_and_leave_the_crc(self):
         for offset, field in ((QUARANTINED_OFFSET, 'quarantined'),
                               (DURABLE_OFFSET, 'durable')):
@@ -142,15 +151,15 @@ class TestRecordHeader(unittest.TestCase):
 
 class TestFooter(unittest.TestCase):
     footer = Footer('n.ts.', b'{"a":"0123456789ab"}', b'12345678')
+    bound = (RECORD.hash + struct.pack('<QQQ', 258, 8192, 70000) +
+             b'\x14\0\0\0' b'\x05\0')
 
     def setUp(self):
         self.data = self.footer.pack(RECORD.hash, LOCATION)
 
     def test_its_bytes_are_those_of_the_format(self):
-        bound = (RECORD.hash + struct.pack('<QQQ', 258, 8192, 70000) +
-                 b'\x14\0\0\0' b'\x05\0')
         body = b'n.ts.{"a":"0123456789ab"}12345678'
-        self.assertEqual(body + struct.pack('<I', crc32c(bound + body)),
+        self.assertEqual(body + struct.pack('<I', crc32c(self.bound + body)),
                          self.data)
         self.assertEqual(len(self.data), footer_length(70000, 20, 5))
 
@@ -178,6 +187,12 @@ class TestFooter(unittest.TestCase):
     def test_one_of_another_length_is_refused(self):
         with self.assertRaisesRegex(FormatError, 'length of the footer is'):
             Footer.unpack(self.data[1:], RECORD.hash, LOCATION)
+
+    def test_a_name_that_is_not_ascii_is_refused(self):
+        body = b'\xe9' + self.data[1:-4]
+        with self.assertRaisesRegex(FormatError, 'the name is .*ASCII'):
+            Footer.unpack(body + struct.pack('<I', crc32c(self.bound + body)),
+                          RECORD.hash, LOCATION)
 
     def test_a_record_is_placed_with_its_tag_and_lengths(self):
         data = b'x' * 70000

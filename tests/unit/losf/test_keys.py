@@ -64,6 +64,13 @@ class TestValues(unittest.TestCase):
             with self.assertRaisesRegex(FormatError, 'location .*5 varints'):
                 Location.unpack(bad)
 
+    def test_the_state_of_a_volume_has_eight_numbers(self):
+        good = VolumeState(1, 4096, 4096).pack()
+        self.assertEqual('01' '8020' '8020' '0000000000', good.hex())
+        for bad in (b'', good[:-1], good + b'\0'):
+            with self.assertRaisesRegex(FormatError, 'volume .*8 varints'):
+                VolumeState.unpack(bad)
+
     def test_a_negative_number_is_refused(self):
         with self.assertRaisesRegex(FormatError, '-1: must not be negative'):
             pack_varints([-1])

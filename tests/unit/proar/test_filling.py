@@ -6,7 +6,7 @@ import shutil
 import time
 import unittest
 
-from swift_lightsync.proar.core.filling import GAP, NS, SKEW, Filling
+from swift_lightsync.proar.core.filling import NS, SKEW, Filling
 from swift_lightsync.proar.core.standing import Standing, Told
 from swift_lightsync.proar.vouching.losses import last_loss, make_quarantine
 from tests.unit.sync.fixtures import SwiftTestCase
@@ -44,11 +44,11 @@ class TestFilling(unittest.TestCase):
 
     def test_it_is_complete_after_long_service_whatever_the_clocks_say(self):
         filling, at = Filling(7, 100), 100
-        for gap in GAP - 1, GAP + 1, -GAP, GAP - 1:
-            self.assertFalse(filling.is_complete((1,), 2 * (GAP - 1)))
-            at += gap * NS
+        for gap in 3599, 3600, -3600, 3599:
+            self.assertFalse(filling.is_complete((1,), 2 * 3599))
+            at += gap * 10 ** 9
             filling = filling.after(at, {})
-        self.assertTrue(filling.is_complete((1,), 2 * (GAP - 1)))
+        self.assertTrue(filling.is_complete((1,), 2 * 3599))
 
 
 class TestStanding(unittest.TestCase):

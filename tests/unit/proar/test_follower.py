@@ -81,6 +81,16 @@ class TestFollower(unittest.TestCase):
         found.applied(7, under_way)
         self.assertEqual([push(A, 2)], found.pushes(7, 1))
 
+    def test_an_answer_about_what_is_not_lacked_any_more_says_nothing(self):
+        for is_gone in (False, True):
+            found = follower(entry(1, A))
+            found.applied(7, push(A, 1))
+            if is_gone:
+                found.forget(1)
+            for answer in found.applied, found.refused:
+                self.assertEqual([], answer(7, push(A, 1)))
+            self.assertEqual({} if is_gone else {8: 1}, found.behind)
+
     def test_who_is_known_to_hold_it_is_not_pushed_to_again(self):
         found = follower(entry(1, A, State.HELD, holders=(7,)))
         self.assertEqual([], found.pushes(7, 1))

@@ -22,7 +22,9 @@ from swift_lightsync.proar.core.oplog import (
     encode_holders,
     eversion_of,
     exposed,
+    not_over,
     place_of,
+    position,
 )
 
 HASH = bytes(range(16))
@@ -181,3 +183,17 @@ class TestWhatIsTold(unittest.TestCase):
         for states in ((), (State.CONVERGED,) * 3):
             self.assertEqual((0, None), exposed(content(*states), False))
         self.assertEqual((0, None), exposed(b'', False))
+
+    def test_only_what_a_device_may_lack_in_this_ring_is_read(self):
+        S = State
+        every = content(S.CONVERGED, S.HELD, S.ABORTED, S.INTENT)
+        self.assertEqual([2, 4], list(not_over(every, ENTRY.ring_version)))
+        self.assertEqual([1, 2, 3, 4], list(not_over(every, 1)))
+
+    def test_the_last_durable_record_and_the_last_one_tell_how_far_it_is(self):
+        S = State
+        for states, wanted in (
+                ((), (0, 0)), ((S.INTENT, S.ABORTED), (0, 2)),
+                ((S.COMMITTED,), (1, 1)), ((S.HELD, S.UNDECIDED), (1, 2)),
+                ((S.COMMITTED, S.CONVERGED, S.ASIDE), (2, 3))):
+            self.assertEqual(wanted, position(content(*states)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""regions: what swift.conf says of where primary roles live."""
+"""regions and epochs: where primary roles live, and by which ring."""
 
 import os
 from unittest import mock
@@ -8,6 +8,13 @@ from swift.common import utils
 
 import swift_lightsync
 from swift_lightsync.common.options import OptionError
+from swift_lightsync.proar.core.epochs import (
+    epoch_number,
+    epoch_text,
+    is_newer,
+    regions_in,
+    version_in,
+)
 from swift_lightsync.proar.regions import NAME, SECTION, parse, regions_of
 from tests.unit.sync.fixtures import SwiftTestCase
 
@@ -48,3 +55,22 @@ class TestRegions(SwiftTestCase):
         self.assertEqual(['# %s =' % NAME], [
             line for line in lines if NAME in line])
         self.assertEqual(frozenset(), parse(''))
+
+
+class TestEpochs(SwiftTestCase):
+
+    def test_one_number_has_the_version_and_a_bit_for_each_region(self):
+        for version, regions, number, text in (
+                (7, (), 7, 'ring 7'),
+                (2 ** 20 - 1, (0,), 2 ** 21 - 1,
+                 'ring 1048575, primary roles in regions 0'),
+                (0, (11, 2), 2 ** 31 + 2 ** 22,
+                 'ring 0, primary roles in regions 2+11')):
+            self.assertEqual(number, epoch_number(version, regions))
+            self.assertEqual((version, set(regions), text), (
+                version_in(number), regions_in(number), epoch_text(number)))
+
+    def test_regions_make_no_epoch_newer(self):
+        one, other = epoch_number(7, ()), epoch_number(7, (1,))
+        self.assertFalse(is_newer(one, other) or is_newer(other, one))
+        self.assertTrue(is_newer(epoch_number(8, ()), other))

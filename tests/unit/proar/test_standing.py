@@ -100,6 +100,14 @@ class TestStanding(unittest.TestCase):
         self.assertFalse(self.standing(d9=told(ring=2)).agrees(1))
         self.assertFalse(Standing('boot', 0, 1, 3.0).agrees(1))
 
+    def test_it_takes_writes_alone_in_the_ring_that_all_told_of(self):
+        self.assertTrue(self.standing(d1=told()).may_take_alone(1))
+        self.assertFalse(self.standing(d1=told()).may_take_alone(2))
+        for ring in 1, 2:
+            self.assertFalse(
+                self.standing(d9=told(ring=2)).may_take_alone(ring))
+        self.assertFalse(Standing('boot', 0, 1, 3.0).may_take_alone(1))
+
     def test_who_did_not_vouch_when_asked_last_is_unheard(self):
         standing = self.standing(d1=told(), d2=told(can_tell=False)).after(
             101, {2: told(101)})

@@ -319,6 +319,14 @@ class TestListingRows(unittest.TestCase):
         again = read.revised(ticks[0]).revised(ticks[0])
         self.assertLess(max(read.revised(tick) for tick in ticks), again)
 
+    def test_a_stamp_that_has_no_more_revisions_gives_way_to_a_new_one(self):
+        tick = Stamp(8)
+        last = Stamp(7, OFFSETS - 1)
+        self.assertEqual(tick, last.revised(tick))
+        before = Stamp(7, last.offset - (1 << 40))
+        self.assertEqual((7, last.offset >> 40), (
+            before.revised(tick).ticks, before.revised(tick).offset >> 40))
+
 
 class TestPlans(unittest.TestCase):
 

@@ -138,7 +138,8 @@ class TestRequests(unittest.TestCase):
         self.assertEqual(row_of(ENTRY), verb.Request.from_json(
             {'rows': [row]}).rows[0].row)
         for name, value in (('stamp', '1'), ('size', -1), ('size', True),
-                            ('deleted', 1), ('name', 'a\ud800'),
+                            ('size', 1 << 63), ('deleted', 1),
+                            ('name', 'a\ud800'),
                             ('name', 'n' * 4097),
                             ('etag', 'e' * (MAX_LIFE + 1))):
             self.assert_refused(r'rows\[0\].%s: ' % name,

@@ -6,6 +6,7 @@ from itertools import permutations
 from unittest import mock
 
 from swift.common import storage_policy
+from swift.common.exceptions import ClientException
 from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import Timestamp
 
@@ -16,6 +17,7 @@ from swift_lightsync.versioning.data.container_headers import enabled_headers
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.sites import arrivals
 from swift_lightsync.versioning.sites.applying import apply_life
+from swift_lightsync.versioning.sites.life import LifeTask
 from swift_lightsync.versioning.strategies.strategy import Strategy
 from tests.unit.versioning.sites_world import (
     ACCOUNT,
@@ -395,6 +397,22 @@ class TestLife(SitesTestCase):
         self.assertEqual([], self.exist())
         self.assertEqual([False] * 3, [life.exists
                                        for life in self.records()])
+
+    def test_what_fails_at_a_replica_is_said_and_tried_again(self):
+        self.rome.create()
+        self.record_deletion()
+        with mock.patch(LifeTask.__module__ + '.direct_delete_container',
+                        side_effect=ClientException(
+                            'Unable', http_status=503)):
+            self.rome.propagate()
+        self.assertTrue(self.rome.has(CONTAINER))
+        self.assertRegex(self.rome.logger.at('WARNING')[-1],
+                         'is not as its record says: Unable')
+        # One replica is gone already.
+        self.rome._ask(DEVICES[1], 'DELETE', CONTAINER)
+        self.rome.propagate()
+        self.assertFalse(self.rome.has(CONTAINER))
+        self.assertFalse(self.rome.strategy.life().exists)
 
     def test_it_is_undone_if_the_container_was_made_again_since(self):
         self.rome.create(X_Container_Meta_A='b')

@@ -85,11 +85,13 @@ class TestRecord(SwiftTestCase):
     @given(lives)
     def test_a_row_keeps_what_a_record_says(self, life):
         self.assertEqual(life, life_of(life_row(life)))
-        self.assertFalse(life_row(life).deleted)
+        self.assertEqual((0, False),
+                         (life_row(life).size, life_row(life).deleted))
 
     def test_no_other_row_is_a_record(self):
-        for row in Row('o', Stamp(1)), Row('\0C', Stamp(1), deleted=True), \
-                Row('\0C', Stamp(1)):
+        own = life_row(Life(True, Stamp(1), 'rome'))
+        for row in replace(own, name='o'), replace(own, deleted=True), \
+                replace(own, stamp=Stamp(2)), Row('\0C', Stamp(1)):
             self.assertRaises(ValueError, life_of, row)
 
     def test_other_sites_are_told_of_what_all_have_in_common(self):
@@ -105,6 +107,14 @@ class TestRecord(SwiftTestCase):
                  ('X-Container-Sysmeta-Site-Versions-Mode', 'read-repair'),
                  ('X-Container-Sysmeta-A', '1'), ('X-Container-Write', '')],
                 True))
+
+    def test_only_a_header_that_begins_so_removes_another(self):
+        kept = 'x-container-meta-a-remove-b', 'x-container-meta-a-b'
+        life = Life(True, Stamp(1), 'rome').changed(
+            [(name, '1') for name in (*kept, 'x-container-meta-c')])
+        life = life.changed([(kept[0], '1'),
+                             ('X-Remove-Container-Meta-C', 'x')])
+        self.assertEqual(set(kept), dict(life.headers).keys() - {ENABLED})
 
     def test_the_whole_set_replaces_the_older_one(self):
         self.assertEqual(

@@ -4,8 +4,11 @@
 from unittest import mock
 
 from swift_lightsync.versioning.core.life import EXPIRE, KEEP
-from swift_lightsync.versioning.core.row_data import hidden_container
+from swift_lightsync.versioning.core.row_data import Entry, hidden_container
+from swift_lightsync.versioning.core.stamp import TICKS, Stamp
+from swift_lightsync.versioning.core.version import Vector, Version
 from swift_lightsync.versioning.sites import lifecycle
+from swift_lightsync.versioning.sites.lifecycle import over
 from tests.unit.versioning.sites_world import CONTAINER, SitesTestCase
 
 DAY = 86400
@@ -67,6 +70,24 @@ class TestLifecycle(SitesTestCase):
         self.limit(**{EXPIRE: '30'})
         self.look()
         self.assertEqual([str(last.id), str(kept.id)], self.left())
+
+    def test_the_days_of_a_version_have_to_be_over(self):
+        old, new = (Entry('o', Version(Stamp(at * TICKS), 'rome', Vector()))
+                    for at in (1000, 2000))
+        for now, gone in (2000 + 3 * DAY, []), (2001 + 3 * DAY, [old]):
+            self.assertEqual(gone, list(over([new, old], None, 3, now)))
+
+    def test_it_looks_after_each_interval(self):
+        propagator = self.rome.propagator(compare_interval='7')
+        done = mock.Mock()
+        done.sleep.side_effect = 0, 0, KeyboardInterrupt
+        with mock.patch.object(lifecycle, 'sleep', done.sleep), \
+                mock.patch.object(propagator.lifecycle, 'run_pass',
+                                  done.look), \
+                self.assertRaises(KeyboardInterrupt):
+            propagator.lifecycle.run_forever()
+        self.assertEqual([mock.call.sleep(7), mock.call.look()] * 2 +
+                         [mock.call.sleep(7)], done.mock_calls)
 
     def test_a_version_that_either_limit_keeps_stays(self):
         versions = [self.put(days) for days in (100, 90, 80, 70, 2, 1)]
