@@ -142,6 +142,7 @@ class TestLock(FilesTestCase):
 
     def test_no_descriptor_is_lost(self):
         before = open_below(self.root)
+        replace_file(self.path, b'', is_durable=True)
         sync_directory(self.root)
         fd = open_locked(self.path)
         open_locked(self.path)
