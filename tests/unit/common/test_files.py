@@ -15,6 +15,7 @@ from swift_lightsync.common.files import (
     sync_directory,
     try_lock,
 )
+from tests.descriptors import open_below
 
 
 class FilesTestCase(unittest.TestCase):
@@ -140,7 +141,8 @@ class TestLock(FilesTestCase):
             self.assertFalse(try_lock(other.fileno()))
 
     def test_no_descriptor_is_lost(self):
-        before = len(os.listdir('/proc/self/fd'))
+        before = open_below(self.root)
+        replace_file(self.path, b'', is_durable=True)
         sync_directory(self.root)
         fd = open_locked(self.path)
         open_locked(self.path)
@@ -150,4 +152,4 @@ class TestLock(FilesTestCase):
                 self.assertRaises(OSError):
             open_locked(self.path)
         os.close(fd)
-        self.assertEqual(before, len(os.listdir('/proc/self/fd')))
+        self.assertEqual(before, open_below(self.root))

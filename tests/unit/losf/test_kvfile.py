@@ -15,6 +15,7 @@ from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.channel import Channel
 from tests import waiting
+from tests.descriptors import open_below
 from tests.unit.losf.kv_world import (
     DEADLINE,
     LONG,
@@ -28,10 +29,6 @@ from tests.unit.losf.kv_world import (
 )
 
 setUpModule, tearDownModule = with_devices('d1', 'd2')
-
-
-def open_descriptors():
-    return len(os.listdir('/proc/self/fd'))
 
 
 class TestVerbs(KVTest):
@@ -86,11 +83,11 @@ class TestVerbs(KVTest):
         self.assert_status(201, 'PUT', body=bytes_of(LONG),
                            X_Delete_At=str(int(time.time()) + 100))
         self.assert_status(200, 'GET')
-        before = open_descriptors()
+        before = open_below(self.world.root)
         for verb in 2 * ('GET', 'HEAD', 'POST'):
             self.assert_status(404, verb, X_Timestamp=Timestamp(
                 time.time() + 200).internal)
-        self.assertEqual(before, open_descriptors())
+        self.assertEqual(before, open_below(self.world.root))
 
     def test_the_expirer_deletes_only_what_it_was_to_delete(self):
         when = str(int(time.time()) + 100)

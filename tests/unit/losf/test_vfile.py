@@ -16,6 +16,7 @@ from swift_losf.diskfile.vfile import (
 from swift_losf.format.header import ALIGNMENT, SMALL, FormatError, aligned
 from swift_losf.volumes.ranges import lock_range, punch_hole
 from swift_losf.volumes.volume import pread
+from tests.descriptors import open_below
 from tests.unit.losf.volumes import NAME, VolumeTest, bytes_of, hash_of
 
 LONG = SMALL + 100000
@@ -199,6 +200,7 @@ from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
 from swift_losf.diskfile.vfile import VFileReader, VFileWriter
 from swift_losf.volumes.appender import Appender
+from tests.descriptors import open_below
 from tests.unit.losf.volumes import Options
 layout = Layout(sys.argv[1], 0)
 appender = Appender(layout, VolumeType.DATA, Options(),
@@ -290,13 +292,13 @@ class TestDamage(VFileTest):
     def test_an_error_of_the_disk_is_not_damage(self):
         location = self.put(1, b'data').location
         error = OSError(errno.EIO, 'the disk is broken')
-        before = os.listdir('/proc/self/fd')
+        before = open_below(self.device)
         with mock.patch('swift_losf.volumes.volume.os.pread',
                         side_effect=error):
             with self.assertRaises(OSError) as caught:
                 self.open(1, location)
         self.assertIs(error, caught.exception)
-        self.assertEqual(before, os.listdir('/proc/self/fd'))
+        self.assertEqual(before, open_below(self.device))
 
 
 class TestGivenBack(VFileTest):
@@ -364,10 +366,10 @@ class TestGivenBack(VFileTest):
 
     def test_readers_leave_no_descriptor(self):
         location = self.put(1, bytes_of(1, LONG)).location
-        before = os.listdir('/proc/self/fd')
+        before = open_below(self.device)
         for _ in range(5):
             self.read(1, location)
             self.metadata(1, location)
             with self.assertRaises(CorruptRecord):
                 self.open(1, location, 'x')
-        self.assertEqual(before, os.listdir('/proc/self/fd'))
+        self.assertEqual(before, open_below(self.device))

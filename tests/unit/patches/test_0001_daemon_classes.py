@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """0001: replicator_class and reconstructor_class choose the classes."""
 
+import sys
+
 import pytest
 
 MODULE = 'swift.obj.%s'
@@ -92,7 +94,9 @@ def test_the_named_class_runs_with_section_and_options(
     ('egg:other#moved', 'Moved'),
     ('egg:other#gone', 'other_replicator_gone'),
     ('egg:absent-distribution#other', 'absent-distribution'),
-    ('egg:#other', 'istribution'),
+    # Python 3.10 looks in any distribution.
+    ('egg:#other', 'istribution' if sys.version_info >= (3, 11)
+     else "('swift.object_replicator', 'other') not found"),
     ('call:other#other', 'Unhandled URI scheme'),
     ('other', "'other'"),
 ])

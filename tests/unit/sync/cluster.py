@@ -10,11 +10,12 @@ from swift.obj.diskfile import get_part_path, read_hashes
 from swift.obj.replicator import ObjectReplicator
 
 from swift_lightsync.object_server import ObjectController
-from swift_lightsync.sync import verb
+from swift_lightsync.sync import patient_reads, verb
 from swift_lightsync.sync.core import postponed
 from swift_lightsync.sync.fingerprints import Fingerprints
 from swift_lightsync.sync.replicator import LightSyncReplicator
 from tests.unit.sync.fixtures import (
+    DEADLINE,
     PARTITION,
     CapturingLogger,
     SwiftTestCase,
@@ -105,8 +106,12 @@ class ClusterTestCase(SwiftTestCase):
 
     def setUp(self):
         super().setUp()
-        self.enterContext(mock.patch.object(
-            postponed, 'PASS_PATIENCE', self.pass_patience))
+        # However slow the machine is, nodes are neither busy nor late.
+        for module, name, seconds in (
+                (postponed, 'PASS_PATIENCE', self.pass_patience),
+                (verb, 'ADMISSION_PATIENCE', DEADLINE),
+                (patient_reads, 'PATIENCE', DEADLINE)):
+            self.enterContext(mock.patch.object(module, name, seconds))
 
     def start(self, count, rows=None, stock=(), regions=None):
         """Start the nodes, and make their ring and replicators.
@@ -137,7 +142,9 @@ class ClusterTestCase(SwiftTestCase):
             **self.nodes[number].conf, 'sync_method': 'ssync',
             'ring_ip': self.nodes[number].ip, 'rsync_module': 'x',
             'bind_port': str(self.ring_nodes[number]['replication_port']),
-            'conn_timeout': '60', 'http_timeout': '60', 'node_timeout': '60',
+            'conn_timeout': '60', 'node_timeout': '60',
+            # A fifth of it is what a node takes for an answer.
+            'http_timeout': str(5 * DEADLINE),
             **self.daemon_options, **conf}, logger=CapturingLogger())
         daemon._zero_stats()
         return daemon

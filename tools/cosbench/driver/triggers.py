@@ -23,7 +23,7 @@ from cosbench.driver import until_eof
 from cosbench.driver.signed_server import Failure
 from cosbench.engine.core.mission import Id, Lease
 from cosbench.errors import ConfigError
-from cosbench.tasks import within
+from cosbench.tasks import ended, within
 from cosbench.workload import names
 from swift_lightsync.common.records import Record
 from swift_lightsync.common.text import printable
@@ -123,7 +123,7 @@ class Run:
             status = await self._process.wait()
         # One that left its group may hold the other end for ever.
         await asyncio.wait([self._reader], timeout=1)
-        self._reader.cancel()
+        await ended(self._reader)
         reason = status and 'exit status %d%s' % (
             status, self._said and ': ' + self._said) or ''
         log.info('%s: %s has ended%s', self.key, self.trigger,

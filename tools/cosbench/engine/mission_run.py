@@ -29,7 +29,7 @@ from cosbench.engine.driver_load import Health
 from cosbench.engine.recording import Recording
 from cosbench.engine.worker import workers
 from cosbench.errors import ConfigError
-from cosbench.tasks import ended, within
+from cosbench.tasks import beside, ended, within
 
 #: Seconds.
 GRACE = 30.0
@@ -179,13 +179,12 @@ class MissionRun:
     # The run
 
     async def _run(self, begin):
-        watch = None
         try:
             await asyncio.sleep(max(0.0, begin - time.monotonic()))
             self._begin(time.monotonic())
-            watch = asyncio.ensure_future(self._watch())
-            await self._finish([asyncio.ensure_future(each.work())
-                                for each in self._workers])
+            async with beside(self._watch(), self._health.watch()):
+                await self._finish([asyncio.ensure_future(each.work())
+                                    for each in self._workers])
             self._end(MissionState.CANCELLED if self.stopping
                       else MissionState.COMPLETED)
         except asyncio.CancelledError:
@@ -194,8 +193,6 @@ class MissionRun:
             log.exception('mission %s', self.mission.id)
             await self._fail('%s: %s' % (type(err).__name__, err))
         finally:
-            if watch is not None:
-                watch.cancel()
             await self._close()
 
     def _begin(self, now):
@@ -239,14 +236,10 @@ class MissionRun:
             self._enter(MissionState.CLOSING)
 
     async def _watch(self):
-        """Reports each interval, and the process's health."""
-        health = asyncio.ensure_future(self._health.watch())
-        try:
-            while True:
-                await asyncio.sleep(self.work.interval)
-                self._note()
-        finally:
-            health.cancel()
+        """Make a report each interval."""
+        while True:
+            await asyncio.sleep(self.work.interval)
+            self._note()
 
     def _end(self, state):
         self._ended = time.monotonic()

@@ -95,7 +95,7 @@ class TestArchive(unittest.TestCase):
 
     def test_names_cannot_leave_the_directory(self):
         document = results.tiny()
-        document.update(id='../../x', name='/etc/\0y')
+        document.update(id='../../x', name='/etc/\ty')
         document['stages'][0]['id'] = '../s1'
         self.write(document)
         self.assertEqual(
