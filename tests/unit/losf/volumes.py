@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of volumes share: an appender, and a disk that fails."""
 
+import contextlib
 import errno
 import hashlib
 import itertools
@@ -16,7 +17,6 @@ from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
 from swift_losf.volumes.appender import Appender
 from swift_losf.volumes.volume import iter_records, read_header
-from tests.descriptors import open_below
 
 NAME = '1700000000.00001.data'
 PARTITION = 7
@@ -76,8 +76,12 @@ class VolumeTest(unittest.TestCase):
 
     def open_volumes(self):
         """Return the names of the volumes that this process has open."""
-        return sorted({os.path.basename(path) for path
-                       in open_below(self.layout.volumes)})
+        inodes = set()
+        for fd in os.listdir('/proc/self/fd'):
+            with contextlib.suppress(OSError):
+                inodes.add(os.fstat(int(fd)).st_ino)
+        return [name for name in self.volumes() if os.stat(
+            os.path.join(self.layout.volumes, name)).st_ino in inodes]
 
     def read(self, number, location, name=NAME):
         """:returns: all data of a file"""
