@@ -7,6 +7,7 @@ is to start.
 """
 
 import sys
+from contextlib import suppress
 
 from swift.common import utils
 from swift.obj.diskfile import consolidate_hashes
@@ -22,8 +23,13 @@ def main(devices_dir, seed, count):
     print('ready', flush=True)
     sys.stdin.readline()
     for number in range(count):
-        case.put(manager, 'sda', 'o%d' % (number % 10),
-                 stamp=1 + 2 * number + seed)
+        written = False
+        while not written:
+            # Swift fails where a directory goes that was there a moment ago.
+            with suppress(FileExistsError):
+                case.put(manager, 'sda', 'o%d' % (number % 10),
+                         stamp=1 + 2 * number + seed)
+                written = True
         if number % 3 == seed:
             consolidate_hashes(case.part_path())
         if number % 5 == seed:
