@@ -237,11 +237,11 @@ class TestDatabases(SwiftTestCase):
     def test_what_may_be_written_in_the_same_tick_is_looked_at_again(self):
         database, add = self.followed_one()
         directory, = (each for each, _ in self.databases)
-        self.databases.refresh()
-        self.assertIsNone(self.databases.state(directory))
-        with mock.patch.object(databases, 'TICK', -100):
-            self.databases.refresh()
-            self.assertIsNotNone(self.databases.state(directory))
+        for tick, state in (100, self.assertIsNone), (
+                -100, self.assertIsNotNone):
+            with mock.patch.object(databases, 'TICK', tick):
+                self.databases.refresh()
+                state(self.databases.state(directory))
 
     def test_points_are_stored_together_and_are_no_news(self):
         database, add = self.followed_one()
