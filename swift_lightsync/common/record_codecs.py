@@ -229,10 +229,12 @@ def _all_of(reads: Iterable[Function], values: Sequence[Any]) -> Any:
 
 def _fixed(inners: Sequence[Codec]) -> Codec:
     """Lists of as many values as there are codecs."""
+    reads = [each.read for each in inners]
+
     def read(value: Any) -> Any:
         if not isinstance(value, list) or len(value) != len(inners):
             raise refusal(value, 'a list of %d values' % len(inners))
-        return _all_of([each.read for each in inners], value)
+        return _all_of(reads, value)
     return Codec(read, lambda value: [
         each.write(value[number]) for number, each in enumerate(inners)])
 
