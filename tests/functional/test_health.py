@@ -137,8 +137,9 @@ class TestOneCluster(unittest.TestCase):
             failures.write('garbage')
         begin = time.monotonic()
         for _ in range(4):
-            # A busy node may give it more to tell.
-            self.assertIn(check(self.cluster)[0], (1, 2))
+            # A node that is slow to answer has not ended.
+            status, found = check(self.cluster, '--timeout', '60')
+            self.assertEqual(1, status, found)
         minutes = (time.monotonic() - begin) / 60
         os.unlink(path)
         with open(self.cluster.layout.log('object-server.3')) as log:
