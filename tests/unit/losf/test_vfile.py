@@ -200,7 +200,6 @@ from swift_losf.format.header import VolumeType
 from swift_losf.format.layout import Layout
 from swift_losf.diskfile.vfile import VFileReader, VFileWriter
 from swift_losf.volumes.appender import Appender
-from tests.descriptors import open_below
 from tests.unit.losf.volumes import Options
 layout = Layout(sys.argv[1], 0)
 appender = Appender(layout, VolumeType.DATA, Options(),

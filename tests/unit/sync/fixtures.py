@@ -19,6 +19,7 @@ from swift.common.utils.logs import SwiftLogAdapter
 from swift.obj.diskfile import DiskFileManager, get_part_path
 
 from tests import waiting
+from tests.descriptors import open_descriptors
 
 #: Seconds that anything may take on the slowest machine.
 DEADLINE = 60
@@ -138,11 +139,7 @@ def served(app, ip='127.0.0.1', port=0, **options):
 
 def open_sockets():
     """How many sockets this process has open."""
-    count = 0
-    for fd in os.listdir('/proc/self/fd'):
-        with contextlib.suppress(OSError):
-            count += os.readlink('/proc/self/fd/' + fd).startswith('socket:')
-    return count
+    return sum(each.startswith('socket:') for each in open_descriptors())
 
 
 def pending_timers():
