@@ -12,7 +12,11 @@ from swift.common.request_helpers import (
     is_object_transient_sysmeta,
     is_sys_or_user_meta,
 )
-from swift.common.storage_policy import POLICIES
+from swift.common.storage_policy import (
+    POLICIES,
+    StoragePolicy,
+    StoragePolicyCollection,
+)
 from swift.common.swob import (
     HTTPAccepted,
     HTTPConflict,
@@ -42,6 +46,9 @@ from tests.unit.sync.fixtures import CapturingLogger
 from tests.unit.versioning.memory import MemoryRows
 
 START = 1700000000.0
+#: In place of those of Swift, of which the tests have one.
+TWO_POLICIES = StoragePolicyCollection([
+    StoragePolicy(0, 'zero', True), StoragePolicy(1, 'gold')])
 KEPT = ('content-type', 'x-delete-at', 'x-object-manifest')
 
 

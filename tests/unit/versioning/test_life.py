@@ -5,9 +5,6 @@ import time
 from itertools import permutations
 from unittest import mock
 
-from swift.common import storage_policy
-from swift.common.exceptions import ClientException
-from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.utils import Timestamp
 
 from swift_lightsync.versioning.core.life import ENABLED, Life, as_of
@@ -17,27 +14,14 @@ from swift_lightsync.versioning.data.container_headers import enabled_headers
 from swift_lightsync.versioning.proxy.container_deletion import next_life
 from swift_lightsync.versioning.sites import arrivals
 from swift_lightsync.versioning.sites.applying import apply_life
-from swift_lightsync.versioning.sites.life import LifeTask
 from swift_lightsync.versioning.strategies.strategy import Strategy
-from tests.unit.versioning.sites_world import (
-    ACCOUNT,
-    CONTAINER,
-    DEVICES,
-    SiteContainer,
-    SitesTestCase,
-)
+from tests.unit.versioning.life_case import LifeCase
+from tests.unit.versioning.sites_world import ACCOUNT, CONTAINER, SiteContainer
 
 HIDDEN = hidden_container(CONTAINER)
 
 
-class TestLife(SitesTestCase):
-
-    def records(self):
-        return [site.strategy.life() for site in self.sites]
-
-    def exist(self):
-        """Where the container exists."""
-        return [site.name for site in self.sites if site.has(CONTAINER)]
+class TestLife(LifeCase):
 
     def cut(self, *sites):
         for site in sites:
@@ -46,10 +30,6 @@ class TestLife(SitesTestCase):
     def heal(self, *sites):
         for site in sites:
             site.listen()
-
-    def record_deletion(self):
-        """A proxy of rome's dies between the record and the deletion."""
-        self.rome.strategy.set_life(next_life(self.rome.strategy, False))
 
     def purge_all(self, site, *objects):
         for obj in objects:
@@ -388,100 +368,3 @@ class TestLife(SitesTestCase):
         self.settle()
         self.assert_same('o')
         self.assertEqual([], self.rome.history('o'))
-
-    def test_a_deletion_whose_proxy_died_after_the_record_is_finished(self):
-        self.rome.create()
-        self.settle()
-        self.record_deletion()
-        self.settle()
-        self.assertEqual([], self.exist())
-        self.assertEqual([False] * 3, [life.exists
-                                       for life in self.records()])
-
-    def test_what_fails_at_a_replica_is_said_and_tried_again(self):
-        self.rome.create()
-        self.record_deletion()
-        with mock.patch(LifeTask.__module__ + '.direct_delete_container',
-                        side_effect=ClientException(
-                            'Unable', http_status=503)):
-            self.rome.propagate()
-        self.assertTrue(self.rome.has(CONTAINER))
-        self.assertRegex(self.rome.logger.at('WARNING')[-1],
-                         'is not as its record says: Unable')
-        # One replica is gone already.
-        self.rome._ask(DEVICES[1], 'DELETE', CONTAINER)
-        self.rome.propagate()
-        self.assertFalse(self.rome.has(CONTAINER))
-        self.assertFalse(self.rome.strategy.life().exists)
-
-    def test_it_is_undone_if_the_container_was_made_again_since(self):
-        self.rome.create(X_Container_Meta_A='b')
-        self.settle()
-        self.record_deletion()
-        self.rome.make_container()
-        self.settle()
-        self.settle()
-        self.assertEqual(3, len(self.exist()))
-        self.assertEqual(['b'] * 3, [site.metadata('X-Container-Meta-A')
-                                     for site in self.sites])
-
-    def test_so_it_is_if_the_replica_that_is_asked_does_not_know_that(self):
-        self.rome.create(X_Container_Meta_A='b')
-        self.settle()
-        self.record_deletion()
-        # The last replica is the one that its proxy asks.
-        self.rome._ask(DEVICES[0], 'PUT', CONTAINER)
-        self.settle()
-        self.settle()
-        self.assertEqual(3, len(self.exist()))
-        for device in DEVICES:
-            self.assertEqual('b', self.rome._ask(
-                device, 'HEAD', CONTAINER).headers['X-Container-Meta-A'])
-        self.assertEqual(1, len(set(self.records())))
-
-    def test_it_is_undone_if_the_container_has_objects_of_its_own(self):
-        self.rome.create()
-        self.settle()
-        self.record_deletion()
-        self.rome.put_plain('old', b'old', time.time() - 100)
-        self.settle()
-        self.settle()
-        self.assertEqual(3, len(self.exist()))
-        self.assert_same('old')
-
-    def test_one_of_another_storage_policy_is_not_given_versions(self):
-        """Nobody would find their data. It was made at the same time."""
-        self.rome.create()
-        self.rome.change('DELETE')
-        self.rome.put('o', b'late')
-        policies = StoragePolicyCollection([
-            StoragePolicy(0, 'zero', True), StoragePolicy(1, 'gold')])
-        with mock.patch.object(storage_policy, '_POLICIES', policies):
-            self.rome._ask_all('PUT', CONTAINER, {
-                'X-Backend-Storage-Policy-Index': '1'})
-            self.rome.propagate()
-            self.settle()
-            self.assertFalse(self.rome.has_versions(CONTAINER))
-            self.assertIn('in another storage policy',
-                          self.rome.logger.at('WARNING')[-1])
-            self.assertEqual(3, len(self.exist()))
-            self.rome._ask_all('DELETE', CONTAINER)
-            self.settle()
-            self.assertTrue(self.rome.has_versions(CONTAINER))
-        self.assertEqual(3, len(self.exist()))
-        self.assert_same('o')
-
-    def test_it_waits_for_a_clock_that_is_ahead(self):
-        self.rome.create()
-        self.rome.skew = 50
-        self.record_deletion()
-        self.rome.skew = 0
-        self.rome.propagate()
-        self.assertTrue(self.rome.has(CONTAINER))
-
-    def test_a_container_that_is_missing_is_made_again(self):
-        self.rome.create()
-        for device in DEVICES:
-            self.rome._ask(device, 'DELETE', CONTAINER)
-        self.rome.propagate()
-        self.assertTrue(self.rome.has(CONTAINER))

@@ -4,7 +4,6 @@
 from unittest import mock
 
 from swift.common import storage_policy
-from swift.common.storage_policy import StoragePolicy, StoragePolicyCollection
 from swift.common.swob import HTTPForbidden
 from swift.proxy.controllers.base import (
     get_cache_key,
@@ -21,11 +20,8 @@ from tests.unit.versioning.object_case import (
     SUSPEND,
     ContainerCase,
 )
-from tests.unit.versioning.proxies import Pipeline
+from tests.unit.versioning.proxies import TWO_POLICIES, Pipeline
 from tests.unit.versioning.strategy_case import of_both_modes
-
-POLICIES = StoragePolicyCollection([
-    StoragePolicy(0, 'zero', True), StoragePolicy(1, 'gold')])
 
 
 @of_both_modes
@@ -49,7 +45,7 @@ class TestChanges(ContainerCase):
         for headers in ENABLE, SUSPEND, {}, {'X-Storage-Policy': 'GOLD'}, \
                 {'X-Storage-Policy': ''}:
             self.containers.pop(('a', 'd'), None)
-            with mock.patch.object(storage_policy, '_POLICIES', POLICIES):
+            with mock.patch.object(storage_policy, '_POLICIES', TWO_POLICIES):
                 resp = self.ask('PUT', 'd', headers)
             self.assertEqual(201, resp.status_int)
             self.assertEqual('1', self.containers['a', 'd'][
@@ -60,7 +56,7 @@ class TestChanges(ContainerCase):
         del self.containers['a', 'c']
         gold = {'X-Storage-Policy': 'gold'}
         denied = {'swift.authorize': lambda req: HTTPForbidden(request=req)}
-        with mock.patch.object(storage_policy, '_POLICIES', POLICIES):
+        with mock.patch.object(storage_policy, '_POLICIES', TWO_POLICIES):
             for headers in gold, {**ENABLE, **gold}, {**SUSPEND, **gold}:
                 resp = self.ask('PUT', 'c', headers)
                 self.assertEqual(409, resp.status_int)
