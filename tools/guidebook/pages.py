@@ -42,7 +42,7 @@ PARTS = {
 LINK = re.compile(r'\[([^]]+)]\(([^)#:]+)\)')
 #: files that pages link to
 LINKED = ('etc', 'patches', 'LICENSE', 'tools/packages/Containerfile',
-          'tools/packages/ansible/lightsync.yml')
+          'tools/packages/ansible')
 
 
 def index() -> str:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The playbook, on a conf of this machine, there and back."""
+"""The playbook, on confs of this machine: all systems, there and back."""
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import unittest
@@ -11,156 +10,326 @@ from tempfile import TemporaryDirectory
 
 from tools import REPO
 
-PLAYBOOK = os.path.join(REPO, 'tools', 'packages', 'ansible', 'lightsync.yml')
-#: of the object-server, the replicator and the reconstructor
-CONF = '''\
-%s[pipeline:main]
+PLAYBOOK = os.path.join(REPO, 'tools', 'packages', 'ansible', 'systems.yml')
+POLICIES = '''\
+[swift-hash]
+swift_hash_path_suffix = x
+
+[storage-policy:0]
+name = gold
+
+[storage-policy:1]
+name = small
+'''
+CODED = '''
+[storage-policy:2]
+policy_type = erasure_coding
+'''
+OBJECT = '''\
+[pipeline:main]
 pipeline = healthcheck%s recon object-server
+
 [app:object-server]
 use = egg:swift%s#object
+
+[filter:recon]
+use = egg:swift%s
+
 [object-replicator]
-%sconcurrency = 2
+concurrency = 2
+%s
 [object-reconstructor]
-%sconcurrency = 2
-[object-auditor]
+concurrency = 2
 '''
-FILTER = '[filter:lightsync-recon]\nuse = egg:swift-lightsync#recon\n\n'
-OURS = FILTER, ' lightsync-recon', '-lightsync'
-STOCK = CONF % ('', '', '', '', '')
-REPLICATOR = 'replicator_class = egg:swift-lightsync#lightsync\n'
-RECONSTRUCTOR = 'reconstructor_class = egg:swift-lightsync#lightsync-ec\n'
-REPLICATED = '[storage-policy:0]\nname = gold\n'
-CODED = REPLICATED + '[storage-policy:1]\npolicy_type = erasure_coding\n'
-#: Stands in for systemd: tells when units began, and notes what is told.
+CONTAINER = '''\
+[pipeline:main]
+pipeline = healthcheck%s recon container-server
+
+[app:container-server]
+use = egg:swift%s#container
+'''
+PROXY = '''\
+[pipeline:main]
+pipeline = cache tempauth slo dlo versioned_writes symlink%s proxy-server
+
+[app:proxy-server]
+use = egg:swift%s#proxy
+account_autocreate = true
+
+[filter:versioned_writes]
+use = egg:swift#versioned_writes
+%s'''
+INTERNAL = '''\
+[pipeline:main]
+pipeline = cache proxy-server
+
+[app:proxy-server]
+use = egg:swift%s#proxy
+'''
+RECON = '[filter:lightsync-recon]\nuse = egg:swift-lightsync#recon\n'
+STOCK = {
+    'swift.conf': POLICIES,
+    'object-server.conf': OBJECT % ('', '', '#recon', ''),
+    'container-server.conf': CONTAINER % ('', ''),
+    'proxy-server.conf': PROXY % ('', '', ''),
+    'internal-client.conf': INTERNAL % ''}
+SSYNC = 'sync_method = ssync\n'
+PRIMARY = '[proxy-server:policy:0]\nprimary_role_writes = true\n'
+OURS = {
+    'swift.conf': POLICIES +
+    'diskfile_module = egg:swift-lightsync#replication.kv\n',
+    'object-server.conf': OBJECT % (
+        ' lightsync-recon', '-lightsync', '-lightsync#losf-recon', SSYNC +
+        'replicator_class = egg:swift-lightsync#lightsync\n') + RECON +
+    '[object-losf]\nlog_level = INFO\n'
+    '[object-converger]\nlog_level = INFO\n',
+    'container-server.conf': CONTAINER % (' lightsync-recon', '-lightsync') +
+    RECON +
+    '[container-propagator]\nsite = rome\nsite_preference = rome, paris\n',
+    'proxy-server.conf': PROXY % (
+        ' versioning', '-lightsync', 'allow_object_versioning = false\n') +
+    '[filter:versioning]\nuse = egg:swift-lightsync#versioning\n'
+    'site = rome\nsite_preference = rome, paris\n' + PRIMARY,
+    'internal-client.conf': INTERNAL % '-lightsync' + PRIMARY}
+#: ssync is right for all policies, and whether it was there is not known.
+LEFT = {**STOCK, 'object-server.conf': OBJECT % ('', '', '#recon', SSYNC)}
+ALL = {
+    'systems': ['lightsync', 'losf', 'proar', 'versioning'],
+    'losf_policies': [1], 'proar_policies': [0],
+    'sites': {'site': 'rome', 'site_preference': 'rome, paris'}}
+#: Stands in for systemd: what is active since when, what is enabled; and
+#: notes what it is told.
 SYSTEMCTL = '''\
-#!/bin/sh
-cd "$(dirname "$0")"
-case "$*" in
-    *ActiveEnterTimestamp*) cat began ;;
-    show*) echo LoadState=loaded; echo ActiveState=active ;;
-    restart*) echo "$2" >> told; date -u '+%F %T.%N UTC' > began ;;
+#!/bin/bash
+cd "$(dirname "$0")/units"
+for name; do [ $name = -l ] || last=$name; done
+name=$last
+case $1 in
+    list-units) for each in *.active; do
+        echo "${each%.active}.service loaded active running"; done ;;
+    is-active) [ -e $name.active ] ;;
+    is-enabled)
+        [ -e $name.enabled ] && state=enabled || state=disabled
+        [ $2 = -q ] || echo $state
+        [ $state = enabled ] ;;
+    show) if [ $2 = -P ]; then cat $name.active 2> /dev/null
+        else echo LoadState=loaded
+            [ -e $name.active ] && echo ActiveState=active \\
+                || echo ActiveState=inactive
+        fi ;;
+    *) echo $1 "$name" >> ../told
+        case $1 in
+            enable) touch $name.enabled ;;
+            disable) rm -f $name.enabled ;;
+            stop) rm -f $name.active ;;
+            start | restart) date -u '+%F %T.%N UTC' > $name.active ;;
+        esac
 esac
 '''
-#: What the replicator keeps beside the objects, and what is not its own.
+#: Says that all is well, and notes how it was called.
+WELL = '''\
+#!/bin/sh
+echo $(basename $0) "$*" | sed "s:$(dirname $0)::g" >> $(dirname $0)/told
+echo '{"devices": []}'
+'''
+HEALTH = 'swift-lightsync-health --swift-dir /swift'
+COMMANDS = ('swift-lightsync-health', 'swift-losf-convert',
+            'swift-losf-status', 'swift-proar-lag')
+#: What runs on the node, and has run since long ago.
+RUNNING = ('object-server', 'object-replicator', 'container-server',
+           'proxy-server')
+#: What the systems keep, and what is not their own.
 KEPT = ('disks/d1/objects/7/changed.pkl', 'disks/d1/objects-1/8/changed.pkl',
-        'disks/d1/lightsync.journal', 'cache/lightsync.recon')
+        'disks/d1/lightsync.journal', 'cache/lightsync.recon',
+        'disks/d1/proar/1/log', 'disks/d1/proar-1/1/log',
+        'disks/d1/proar_roles/x', 'cache/proar.recon',
+        'cache/versioning.recon', 'disks/d1/losf-1/volumes/v')
 OTHERS = 'disks/d1/objects/7/hashes.pkl', 'cache/object.recon'
 
 
-@unittest.skipUnless(shutil.which('ansible-playbook'), 'needs ansible-core')
+def have_ansible():
+    try:
+        done = subprocess.run([
+            'ansible-doc', '-t', 'module', '-s', 'community.general.ini_file'
+            ], capture_output=True)
+    except FileNotFoundError:
+        return False
+    return done.returncode == 0
+
+
+@unittest.skipUnless(have_ansible(), 'needs Ansible with community.general')
 class TestPlaybook(unittest.TestCase):
 
-    def test_it_adds_lightsync_and_takes_it_away(self):
-        for policies, ours in (
-                (REPLICATED, CONF % (*OURS, REPLICATOR, '')),
-                (CODED, CONF % (*OURS, REPLICATOR, RECONSTRUCTOR))):
-            self.play(policies, STOCK, ('present', ours), ('present', ours),
-                      ('absent', STOCK), ('absent', STOCK))
+    def setUp(self):
+        place = TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = place.name
+        for name, text in (('systemctl', SYSTEMCTL),
+                           *((name, WELL) for name in COMMANDS)):
+            self.write(name, text)
+            os.chmod(os.path.join(self.place, name), 0o755)
+        for name, text in STOCK.items():
+            self.write('swift/' + name, text)
+        for name in RUNNING:
+            for kind in 'active', 'enabled':
+                self.write('units/swift-%s.%s' % (name, kind),
+                           '2001-01-01 UTC\n')
+        for folder in 'disks/d1', 'cache':
+            os.makedirs(os.path.join(self.place, folder))
+        self.write('hosts', ''.join(
+            '[%s]\nlocalhost ansible_connection=local '
+            'ansible_python_interpreter=%s\n' % (group, sys.executable)
+            for group in ('swift_storage', 'swift_proxy')))
 
-    def test_a_line_that_is_somewhere_in_its_section_is_left_there(self):
-        own = CONF % (*OURS, REPLICATOR, '') + \
-            'concurrency = 1\n'
-        own = own.replace('[object-auditor]', RECONSTRUCTOR +
-                          '[object-auditor]')
-        self.play(CODED, own, ('present', own))
+    def test_all_systems_come_and_go(self):
+        self.write('swift/versioning-sites.conf', '')
+        self.play(**ALL)
+        self.assert_confs(OURS)
+        copy, finish = (
+            'swift-losf-convert %s /disks/d1 --policy 1 --swift-dir /swift' %
+            command for command in ('copy', 'finish'))
+        begin = [
+            'enable swift-object-losf', 'enable swift-object-converger',
+            'enable swift-container-propagator',
+            'start swift-object-losf', 'start swift-object-server',
+            'start swift-object-replicator', 'start swift-object-converger',
+            'restart swift-container-server',
+            'start swift-container-propagator',
+            'swift-losf-status /swift/object-server.conf']
+        self.assertEqual([
+            'restart swift-proxy-server', 'restart swift-object-replicator',
+            copy, 'stop swift-object-*', copy, *begin, HEALTH,
+            'restart swift-proxy-server'], self.told())
+        # All is so already; what an earlier play had left to move is moved.
+        os.makedirs(os.path.join(self.place, 'disks/d1/objects-1'))
+        self.assertIn('changed=0', self.play(**ALL))
+        self.assertEqual(
+            ['swift-losf-status /swift/object-server.conf', finish, HEALTH],
+            self.told())
+        for name in KEPT + OTHERS:
+            self.write(name, '')
+        self.play(systems=[], no_versions=True)
+        self.assert_confs(LEFT)
+        self.assertEqual([
+            'restart swift-proxy-server',
+            'swift-proar-lag --swift-dir /swift --json --remember 1',
+            copy, 'stop swift-object-*', copy,
+            'disable swift-object-losf', 'disable swift-object-converger',
+            'disable swift-container-propagator',
+            'stop swift-container-propagator',
+            'start swift-object-server', 'start swift-object-replicator',
+            'restart swift-container-server', finish,
+            'restart swift-proxy-server'], self.told())
+        self.assertEqual(list(OTHERS), [
+            name for name in KEPT + OTHERS
+            if os.path.exists(os.path.join(self.place, name))])
+        self.assertIn('changed=0', self.play(systems=[]))
+        self.assert_confs(LEFT)
+        self.assertEqual([], self.told())
 
-    def test_a_section_that_is_missing_is_not_made(self):
-        own = FILTER + \
-            '[app:object-server]\nuse = egg:swift-lightsync#object\n'
-        self.play(CODED, own, ('present', own))
+    def test_what_a_system_needs_stays_when_another_goes(self):
+        for name, text in OURS.items():
+            self.write('swift/' + name, text)
+        self.play(systems=['proar'], proar_policies=[0], no_versions=True)
+        self.assert_confs({
+            **LEFT,
+            'object-server.conf': OBJECT % (
+                ' lightsync-recon', '-lightsync', '#recon', SSYNC) + RECON +
+            '[object-converger]\nlog_level = INFO\n',
+            'proxy-server.conf': PROXY % ('', '-lightsync', '') + PRIMARY,
+            'internal-client.conf': INTERNAL % '-lightsync' + PRIMARY})
+
+    def test_reconstructors_are_changed_where_there_are_fragments(self):
+        self.write('swift/swift.conf', POLICIES + CODED)
+        self.play(systems=['lightsync'])
+        self.assertIn(
+            '[object-reconstructor]\nconcurrency = 2\n'
+            'reconstructor_class = egg:swift-lightsync#lightsync-ec\n',
+            self.read('swift/object-server.conf'))
 
     def test_a_check_shows_the_lines_and_changes_nothing(self):
-        for policies in (REPLICATED, CODED):
-            with TemporaryDirectory() as place:
-                self.install(place)
-                shown = self.play(
-                    policies, STOCK, ('present', STOCK), place=place,
-                    values={'restart': True}, more=('--check', '--diff'))
-                self.assertIn('+' + REPLICATOR, shown)
-                self.assertEqual(policies == CODED,
-                                 '+' + RECONSTRUCTOR in shown)
-                self.assertEqual([], self.told(place))
+        shown = self.play('--check', '--diff', **ALL)
+        for line in PRIMARY.splitlines() + RECON.splitlines():
+            self.assertIn('+' + line, shown)
+        self.assert_confs(STOCK)
+        self.assertEqual([], self.told())
 
-    def test_what_runs_with_an_older_conf_is_restarted_once(self):
-        ours = CONF % (*OURS, REPLICATOR, '')
-        # as a play leaves it that ended after it wrote the conf
-        with TemporaryDirectory() as place:
-            self.install(place)
-            for told in (['swift-object-server', 'swift-object-replicator'],
-                         []):
-                self.play(REPLICATED, ours, ('present', ours), place=place,
-                          values={'restart': True})
-                self.assertEqual(told, self.told(place))
+    def test_a_daemon_that_is_stopped_and_disabled_stays_so(self):
+        for kind in 'active', 'enabled':
+            os.remove(os.path.join(
+                self.place, 'units/swift-object-replicator.' + kind))
+        self.play(systems=['lightsync'])
+        self.assertEqual(
+            ['restart swift-proxy-server', 'restart swift-object-server',
+             'restart swift-container-server', HEALTH], self.told())
 
-    def test_what_it_kept_goes_with_it(self):
-        with TemporaryDirectory() as place:
-            self.install(place)
-            for name in KEPT + OTHERS:
-                path = os.path.join(place, name)
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                open(path, 'w').close()
-            self.play(REPLICATED, CONF % (*OURS, REPLICATOR, ''),
-                      ('absent', STOCK), place=place,
-                      values={'restart': True})
-            self.assertEqual(list(OTHERS), [
-                name for name in KEPT + OTHERS
-                if os.path.exists(os.path.join(place, name))])
+    def test_the_daemons_go_on_if_not_all_can_be_copied(self):
+        # while they are stopped
+        self.write('swift-losf-convert', WELL + '! grep -q "^stop" %s/told\n'
+                   % self.place)
+        self.assertIn('swift-losf-convert says', self.play(
+            status=2, systems=['losf'], losf_policies=[1]))
+        told = self.told()
+        self.assertEqual(
+            ['start swift-object-server', 'start swift-object-replicator'],
+            told[told.index('stop swift-object-*') + 2:][:2])
+        self.assertEqual(POLICIES, self.read('swift/swift.conf'))
 
-    def install(self, place):
-        """Put a systemctl whose units began long ago into a place, and a
-        health command that says all is well.
-        """
-        for name, text in (('systemctl', SYSTEMCTL),
-                           ('swift-lightsync-health', '#!/bin/sh\n')):
-            path = os.path.join(place, name)
-            with open(path, 'w') as command:
-                command.write(text)
-            os.chmod(path, 0o755)
-        with open(os.path.join(place, 'began'), 'w') as began:
-            began.write('2001-01-01 UTC')
+    def test_what_cannot_be_is_refused_before_anything_is_done(self):
+        self.write('swift/swift.conf', POLICIES + CODED)
+        for said, values in (
+                ("systems is ['sync']", {'systems': ['sync']}),
+                ('losf needs losf_policies', {'systems': ['losf']}),
+                ('proar proar_policies', {'systems': ['proar']}),
+                ('versioning sites', {'systems': ['versioning']}),
+                ('losf_policies is [7] of [0, 1, 2]',
+                 {'systems': ['losf'], 'losf_policies': [7]}),
+                ('proar_policies [2] of [0, 1]',
+                 {'systems': ['proar'], 'proar_policies': [2]})):
+            self.assertIn(said, ' '.join(
+                self.play(status=2, **values).split()))
+        self.write('units/swift-container-propagator.active', '')
+        self.assertIn('no_versions=true', self.play(status=2, systems=[]))
+        self.assertEqual([], self.told())
 
-    def told(self, place):
-        """Return the units that were restarted since this was last asked."""
-        path = os.path.join(place, 'told')
-        if not os.path.exists(path):
+    def assert_confs(self, wanted):
+        for name, text in wanted.items():
+            self.assertEqual(text, self.read('swift/' + name), name)
+
+    def read(self, name):
+        with open(os.path.join(self.place, name)) as text:
+            return text.read()
+
+    def write(self, name, text):
+        path = os.path.join(self.place, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w') as file:
+            file.write(text)
+
+    def told(self):
+        """Return what was done since this was last asked, as lines."""
+        if not os.path.exists(os.path.join(self.place, 'told')):
             return []
-        with open(path) as told:
-            units = told.read().split()
-        os.remove(path)
-        return units
+        done = self.read('told').splitlines()
+        self.write('told', '')
+        return done
 
-    def play(self, policies, before, *steps, place=None, values=(), more=()):
-        """Play the book on confs; each step has a state and what comes of it.
+    def play(self, *more, status=0, **values):
+        """Play the book.
 
-        :returns: what the last play said
+        :returns: what it said
         """
-        if place is None:
-            with TemporaryDirectory() as place:
-                return self.play(policies, before, *steps, place=place,
-                                 values=values, more=more)
-        path = os.path.join(place, 'object-server.conf')
-        if not os.path.exists(path):
-            with open(path, 'w') as conf:
-                conf.write(before)
-        with open(os.path.join(place, 'swift.conf'), 'w') as conf:
-            conf.write(policies)
-        hosts = os.path.join(place, 'hosts')
-        with open(hosts, 'w') as text:
-            text.write('[swift_storage]\nlocalhost '
-                       'ansible_connection=local '
-                       'ansible_python_interpreter=%s\n' % sys.executable)
-        environment = dict(os.environ, PATH=place + ':' + os.environ['PATH'])
+        environment = dict(os.environ, PATH='%s:%s' % (
+            self.place, os.environ['PATH']))
         environment.pop('PYTHONPATH', None)
-        for state, wanted in steps:
-            done = subprocess.run([
-                'ansible-playbook', '-i', hosts, PLAYBOOK, *more, '-e',
-                json.dumps({
-                    'state': state, 'swift_dir': place, 'as_root': False,
-                    'devices': os.path.join(place, 'disks'),
-                    'cache': os.path.join(place, 'cache'),
-                    'restart': False, **dict(values)})],
-                capture_output=True, text=True, env=environment)
-            self.assertEqual(0, done.returncode, done.stdout + done.stderr)
-            with open(path) as conf:
-                self.assertEqual(wanted, conf.read())
+        done = subprocess.run([
+            'ansible-playbook', '-i', os.path.join(self.place, 'hosts'),
+            PLAYBOOK, *more, '-e', json.dumps({
+                'as_root': False, **{
+                    name: os.path.join(self.place, folder)
+                    for name, folder in (('swift_dir', 'swift'),
+                                         ('devices', 'disks'),
+                                         ('cache', 'cache'))}, **values})],
+            capture_output=True, text=True, env=environment)
+        self.assertEqual(status, done.returncode, done.stdout + done.stderr)
         return done.stdout
