@@ -25,19 +25,19 @@ UNIT = '''\
 [Unit]
 Description={description}
 Documentation=file:/usr/share/doc/swift-lightsync/README.md
-After=network-online.target remote-fs.target
+After=network-online.target remote-fs.target{after}
 Wants=network-online.target
 ConditionPathExists={condition}
 {conflict}
 [Service]
+Type=notify
 User=swift
 Group=swift
 RuntimeDirectory=swift
 RuntimeDirectoryPreserve=yes
 CacheDirectory=swift
 ExecStart=/usr/bin/{command} {conf}
-ExecReload=/bin/kill -HUP $MAINPID
-Restart=on-failure
+{reload}Restart=on-failure
 RestartSec=5
 KillMode={kill_mode}
 TimeoutStopSec=60
@@ -81,9 +81,14 @@ def unit(daemon: str) -> str:
     return UNIT.format(
         description='OpenStack Swift: %s' % daemon.replace('-', ' '),
         command='swift-' + daemon, conf=conf, condition=conf,
+        # It begins before those whose objects it finds, and ends after them:
+        # proxies leave alone for a minute what answers 507.
+        after=' swift-object-losf.service' if server == 'object' and
+        daemon not in ('object-losf', 'object-expirer') else '',
         conflict='Conflicts=swift-%s.service\n' % other if other else '',
-        # A server that is reloaded leaves its old workers to end by
-        # themselves.
+        # Swift's seamless reload: the old workers end by themselves. A daemon
+        # would end at such a signal, and stay so.
+        reload='ExecReload=/bin/kill -USR1 $MAINPID\n' if is_server else '',
         kill_mode='mixed' if is_server else 'control-group',
         priority='Nice=5\nIOSchedulingClass=best-effort\n'
         'IOSchedulingPriority=7\n' if IDLE.search(daemon) else '')

@@ -49,6 +49,24 @@ class TestUnits(unittest.TestCase):
                 ('object-converger', True), ('object-auditor', True)):
             self.assertEqual(is_idle, 'Nice' in parsed(daemon)['Service'])
 
+    def test_index_servers_begin_first_and_end_last(self):
+        for daemon, is_after in (
+                ('object-server', True), ('object-converger', True),
+                ('object-lightsync', True), ('object-losf', False),
+                ('object-expirer', False), ('container-server', False)):
+            self.assertEqual(
+                is_after, 'swift-object-losf.service' in
+                parsed(daemon)['Unit']['After'].split(), daemon)
+
+    def test_servers_are_reloaded_and_daemons_cannot_be(self):
+        # SIGHUP would end them with status 0, and nobody began them again.
+        for daemon in daemons(commands()):
+            self.assertEqual(
+                '/bin/kill -USR1 $MAINPID' if daemon in (
+                    'account-server', 'container-server', 'object-server',
+                    'proxy-server') else None,
+                parsed(daemon)['Service'].get('ExecReload'), daemon)
+
     def test_of_two_replicators_one_runs(self):
         self.assertEqual('swift-object-replicator.service',
                          parsed('object-lightsync')['Unit']['Conflicts'])
