@@ -27,6 +27,8 @@ Description={description}
 Documentation=file:/usr/share/doc/swift-lightsync/README.md
 After=network-online.target remote-fs.target{after}
 Wants=network-online.target
+StartLimitIntervalSec=120
+StartLimitBurst=10
 ConditionPathExists={condition}
 {conflict}
 [Service]

@@ -135,7 +135,7 @@ esac
 WELL = '''\
 #!/bin/sh
 echo $(basename $0) "$*" | sed "s:$(dirname $0)::g" >> $(dirname $0)/told
-echo '{"devices": []}'
+echo '{"devices": [], "complaints": []}'
 '''
 HEALTH = 'swift-lightsync-health --swift-dir /swift'
 COMMANDS = ('swift-lightsync-health', 'swift-losf-convert',
@@ -217,7 +217,8 @@ class TestPlaybook(unittest.TestCase):
         self.assert_confs(LEFT)
         self.assertEqual([
             'reload swift-proxy-server',
-            'swift-proar-lag --swift-dir /swift --json --remember 1',
+            'swift-proar-lag --swift-dir /swift --json --remember 1 '
+            '--max-seconds 86400',
             copy, 'stop swift-object-*', copy,
             'disable swift-object-losf', 'disable swift-object-converger',
             'disable swift-container-propagator',
@@ -267,6 +268,13 @@ class TestPlaybook(unittest.TestCase):
         self.assertEqual(
             ['reload swift-proxy-server', 'reload swift-object-server',
              'reload swift-container-server', HEALTH], self.told())
+
+    def test_daemons_that_an_ended_play_left_stopped_begin_first(self):
+        self.write('units/swift-object-updater.enabled', '')
+        self.play(systems=[])
+        told = self.told()
+        self.assertLess(told.index('start swift-object-updater'),
+                        told.index('reload swift-object-server'))
 
     def test_the_daemons_go_on_if_not_all_can_be_copied(self):
         # while they are stopped
