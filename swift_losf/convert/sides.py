@@ -204,11 +204,13 @@ class Volumes(Side):
             # It keeps the tombstones of a hash that it is compacting.
             names = [name for name, _ in self._store.list_hash(
                 where.partition, where.object_hash) if name in names]
-            if names and time.monotonic() > end:
+            if not names:
+                return
+            if time.monotonic() > end:
                 raise OSError(errno.EBUSY, '%s of %s are not removed while '
                               'their volume is compacted' % (
                                   ', '.join(names), where.object_hash))
-            time.sleep(PAUSE if names else 0)
+            time.sleep(PAUSE)
 
 
 def _hash(where: ObjectPath) -> bytes:
