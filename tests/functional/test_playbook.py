@@ -322,6 +322,7 @@ class TestPlaybook(unittest.TestCase):
                     time.sleep(1)
                     os.killpg(player.pid, signal.SIGKILL)
                     return
+        self.assertIsNone(until, 'it was not said')
         self.assertEqual(0, player.returncode, ''.join(said))
 
     def on(self, node, *command):

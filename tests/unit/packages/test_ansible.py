@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import unittest
+from functools import cache
 from tempfile import TemporaryDirectory
 
 from tools import REPO
@@ -152,6 +153,7 @@ KEPT = ('disks/d1/objects/7/changed.pkl', 'disks/d1/objects-1/8/changed.pkl',
 OTHERS = 'disks/d1/objects/7/hashes.pkl', 'cache/object.recon'
 
 
+@cache
 def have_ansible():
     try:
         done = subprocess.run([
@@ -302,7 +304,9 @@ class TestPlaybook(unittest.TestCase):
                  {'systems': ['proar'], 'proar_policies': [2]})):
             self.assertIn(said, ' '.join(
                 self.play(status=2, **values).split()))
-        self.write('units/swift-container-propagator.active', '')
+        # Whether or not its propagator runs.
+        self.write('swift/container-server.conf',
+                   OURS['container-server.conf'])
         self.assertIn('no_versions=true', self.play(status=2, systems=[]))
         self.assertEqual([], self.told())
 
