@@ -13,7 +13,8 @@ class IndexUnavailable(DiskFileDeviceUnavailable, HTTPException):
     To code that works with diskfiles it is an unavailable device. To an
     object-server, in whose verbs it may come up anywhere, it is the response:
     507, which lets a proxy leave the device alone for a while, or 503 while
-    the index server recovers and will be back by itself.
+    the index server recovers, or if it has just ended, and will be back by
+    itself.
 
     :param reason: what happened, and to which index server
     :param status: of the response

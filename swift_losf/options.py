@@ -29,7 +29,8 @@ class LosfOptions(Options):
     """The options that all processes of a node share.
 
     :param index_path: a directory for the indexes of all devices, or ''
-    :param index_timeout: seconds within which an index server must answer
+    :param index_timeout: seconds within which an index server must answer,
+        and for which object-servers and daemons wait for one that is away
     :param index_retry_interval: seconds for which an index server that did
         not answer in time is not asked again
     :param max_volume_size: bytes from which on a volume gets no more files

@@ -34,7 +34,8 @@ class Store:
         self.layout = layout
         self.index = index or IndexClient(
             layout.socket, options.index_timeout,
-            options.index_retry_interval, complaints_of(logger).of)
+            options.index_retry_interval, complaints_of(logger).of,
+            waits=True)
         self._appenders = {
             kind: Appender(layout, kind, options,
                            lambda kind=kind: self.index.new_volume(kind))

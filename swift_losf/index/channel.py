@@ -9,7 +9,9 @@ when the whole reply was read: not after an error, nor when the greenlet was
 killed. What a fork inherits is closed.
 
 A call that is not answered in time is taken to mean that the next ones would
-not be either: see Breaker.
+not be either: see Breaker. A server that is not there, or recovers, may be
+about to serve: where a client is told to wait, its calls try again until the
+server has been away for as long as a call may take. Later ones fail at once.
 """
 
 import os
@@ -29,6 +31,12 @@ from swift_losf.memory_directory import check_path, connect
 MAX_CONNECTIONS = 64
 #: between attempts to connect while the server's backlog is full
 _BACKLOG_INTERVAL = 0.01
+#: between attempts at a call while the server is away
+_AWAY_INTERVAL = 0.05
+#: what connecting to a socket raises that no server listens to
+_ABSENT = ConnectionRefusedError, FileNotFoundError
+#: of calls to a server that recovers, or has ended amid them: all will be well
+_SOON = Status.UNAVAILABLE, Status.ABORTED, None
 
 _threading = patcher.original('threading')
 _native_socket = patcher.original('socket')
@@ -42,6 +50,15 @@ def in_main_thread():
     also after a fork.
     """
     return _threading.get_native_id() == os.getpid()
+
+
+def _is_away(err):
+    """Return whether a call failed before anything was done.
+
+    :param err: a CallError or OSError
+    """
+    return (isinstance(err, _ABSENT)
+            or getattr(err, 'status', None) is Status.UNAVAILABLE)
 
 
 class Breaker:
@@ -84,20 +101,49 @@ class _Pool:
     """Connections of one kind.
 
     :param path: of the socket
+    :param patience: seconds of a server's absence in which calls wait for it
     :param sockets: a module like socket
     :param slots: a semaphore of the same kind
     :param pause: a function like time.sleep
     """
 
-    def __init__(self, path, sockets, slots, pause):
+    def __init__(self, path, patience, sockets, slots, pause):
         self._path = path
+        self._patience = patience
         self._sockets = sockets
         self._slots = slots
         self._pause = pause
         self._idle = []
+        #: since when no call has found the server ready, monotonic
+        self._away_since = None
+
+    def call(self, method, message, timeout):
+        """Make a call, again while the server is away but may come back.
+
+        :param timeout: seconds for each attempt
+        :raises OSError: of the socket; socket.timeout at the deadline
+        :raises CallError: if the server says so, or gives no valid answer
+        """
+        while True:
+            deadline = time.monotonic() + timeout
+            try:
+                with self._connection(deadline) as connection:
+                    reply = connection.call(method, message, deadline)
+            except (OSError, CallError) as err:
+                if not _is_away(err):
+                    raise
+                now = time.monotonic()
+                since = self._away_since = self._away_since or now
+                left = since + self._patience - now
+                if left <= 0:
+                    raise
+            else:
+                self._away_since = None
+                return reply
+            self._pause(min(left, _AWAY_INTERVAL))
 
     @contextmanager
-    def connection(self, deadline):
+    def _connection(self, deadline):
         """Lend a connection that nobody else uses meanwhile.
 
         :param deadline: in the time of time.monotonic
@@ -156,12 +202,12 @@ class _Pool:
 class _Process:
     """The connections of one process, whose children have their own."""
 
-    def __init__(self, path, breaker):
+    def __init__(self, path, patience, breaker):
         self.pid = os.getpid()
         self.breaker = breaker
-        self.green = _Pool(path, green_socket, Semaphore(MAX_CONNECTIONS),
-                           sleep)
-        self.native = _Pool(path, _native_socket,
+        self.green = _Pool(path, patience, green_socket,
+                           Semaphore(MAX_CONNECTIONS), sleep)
+        self.native = _Pool(path, patience, _native_socket,
                             _threading.Semaphore(MAX_CONNECTIONS),
                             _native_sleep)
 
@@ -170,15 +216,18 @@ class Channel:
     """Calls one index server.
 
     :param path: of its socket
-    :param timeout: seconds within which a call has ended
+    :param timeout: seconds within which a call is answered
     :param retry_interval: of the Breaker
     :param complain: a function of the IndexUnavailable, called each time
         when there is no answer
+    :param waits: whether calls wait for a server that is away, for as long as
+        for an answer
     :raises ValueError: if Linux does not take the path
     """
 
-    def __init__(self, path, timeout, retry_interval, complain):
+    def __init__(self, path, timeout, retry_interval, complain, waits):
         check_path(path)
+        self._patience = timeout if waits else 0
         self._complain = complain
         self.path = path
         self._timeout = timeout
@@ -186,8 +235,9 @@ class Channel:
         self._process = self._new_process()
 
     def _new_process(self):
-        return _Process(self.path, Breaker(
-            self._retry_interval, self._timeout + self._retry_interval))
+        return _Process(self.path, self._patience, Breaker(
+            self._retry_interval,
+            self._patience + self._timeout + self._retry_interval))
 
     def _this_process(self):
         process = self._process
@@ -209,23 +259,23 @@ class Channel:
         breaker = process.breaker
         if not breaker.admits():
             raise self._unavailable('has not answered in time lately')
-        deadline = time.monotonic() + self._timeout
         pool = process.green if in_main_thread() else process.native
         try:
-            with pool.connection(deadline) as connection:
-                reply = connection.call(method, message, deadline)
+            reply = pool.call(method, message, self._timeout)
         except TimeoutError as err:
             breaker.missed()
             raise self._unavailable(
                 'has not answered within %g s' % self._timeout) from err
+        except _ABSENT as err:
+            breaker.answered()
+            raise self._unavailable(err.strerror) from err
         except OSError as err:
             breaker.answered()
-            raise self._unavailable(err.strerror or str(err)) from err
+            raise self._unavailable(err.strerror or str(err), 503) from err
         except CallError as err:
             breaker.answered()
             raise self._unavailable(
-                err, 503 if err.status is Status.UNAVAILABLE else 507
-            ) from err
+                err, 503 if err.status in _SOON else 507) from err
         breaker.answered()
         return reply
 

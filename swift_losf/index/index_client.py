@@ -70,13 +70,15 @@ class IndexClient:
         was not answered in time
     :param complain: a function of the IndexUnavailable, called each time
         when the server does not answer
+    :param waits: whether calls wait for a server that is away, for as long as
+        for an answer
     :raises ValueError: if the path is longer than Linux takes
     """
 
     def __init__(self, socket_path, timeout=5.0, retry_interval=1.0,
-                 complain=lambda err: None):
+                 complain=lambda err: None, waits=False):
         self._channel = Channel(socket_path, timeout, retry_interval,
-                                complain)
+                                complain, waits)
         self._methods = {
             method.name: (b'/%s/%s' % (_SERVICE.full_name.encode(),
                                        method.name.encode()),

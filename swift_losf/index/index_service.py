@@ -24,11 +24,13 @@ from swift_losf.index.index import NotFound, Refused
 from swift_losf.index.known import NotKnownYet
 
 _SERVICE = pb.DESCRIPTOR.services_by_name['Index']
+#: Without an index a call gets UNAVAILABLE, and is made again. With one that
+#: cannot tell when it could answer, it gets ABORTED, and is not.
 _CODES = {InvalidArgument: Status.INVALID_ARGUMENT,
           DecodeError: Status.INVALID_ARGUMENT,
           NotFound: Status.NOT_FOUND,
           Refused: Status.FAILED_PRECONDITION,
-          NotKnownYet: Status.UNAVAILABLE,
+          NotKnownYet: Status.ABORTED,
           NotDurable: Status.RESOURCE_EXHAUSTED}
 #: after these, the index has to be recovered
 FATAL = (plyvel.Error, FormatError, OSError)
@@ -236,7 +238,7 @@ class IndexService:
             self._fail(err)
             raise Refusal(
                 Status.RESOURCE_EXHAUSTED if is_full(err)
-                else Status.UNAVAILABLE,
+                else Status.ABORTED,
                 'the index server ends: %s' % err) from err
         except Exception as err:
             logger.exception('%s', path)

@@ -22,9 +22,12 @@ from tests.functional.served import ServedObjects
 from tools.cluster import ClusterSpec, Policy
 
 SMALL = Policy('small', 1, 3, part_power=5, kv=True)
-#: A refusal of a node is forgotten at once.
-OPTIONS = {'proxy-server': {'app:proxy-server': {
-    'error_suppression_interval': 0.5}}}
+#: A refusal of a node is forgotten at once, and on a slow machine it takes an
+#: index server its time to begin anew.
+OPTIONS = {
+    'proxy-server': {'app:proxy-server': {
+        'error_suppression_interval': 0.5, 'node_timeout': 120}},
+    'object-server': {'DEFAULT': {'losf_index_timeout': 60}}}
 _at_end = ExitStack()
 _cluster = None
 
@@ -252,6 +255,20 @@ class TestIndexServer(Client, VolumesCase):
             self.assertEqual(b'new', self.get(name, X_Newest='true')[1])
         # Its socket may be the old one's until it has opened the index.
         wait_for(self.serves_what_was_acknowledged, 'all is served', 120)
+
+    def test_when_all_are_killed_requests_wait_for_their_successors(self):
+        names = self.names(8)
+        for name in names:
+            self.put(name, b'old')
+        for body in b'new', b'newer':
+            for node in self.cluster.spec.node_numbers():
+                for pid in self.cluster.pids(node, 'index-server'):
+                    os.kill(pid, signal.SIGKILL)
+            for name in names:
+                self.put(name, body)
+            for name in names:
+                self.post(name, X_Object_Meta_Colour='blue')
+                self.assertEqual(body, self.get(name, X_Newest='true')[1])
 
     def serves_what_was_acknowledged(self):
         try:

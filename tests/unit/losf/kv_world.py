@@ -77,12 +77,14 @@ def serve_index(test, path, index=None, state=''):
     :param path: of the socket
     :param index: an Index, or None: the server is not ready
     :param state: what a server that is not ready answers that it does
+    :returns: the IndexService
     """
-    service = IndexService(None)
+    service = IndexService(lambda err: None)
     service.index, service.state = index, state
     server = UnaryServer(listening(path), service)
     server.start()
     test.addCleanup(server.close, DEADLINE)
+    return service
 
 
 def policy(index=0):
@@ -182,6 +184,8 @@ class KVTest(unittest.TestCase):
     world = None
     #: what is tested: replicated objects or fragments
     manager_class = KVDiskFileManager
+    #: seconds: much longer than anything takes
+    index_timeout = DEADLINE
     make_policy = staticmethod(policy)
 
     def setUp(self):
@@ -203,7 +207,7 @@ class KVTest(unittest.TestCase):
     def conf(self, **options):
         return dict({'devices': self.world.root, 'mount_check': 'false',
                      'container_update_timeout': '0',
-                     'losf_index_timeout': str(DEADLINE),
+                     'losf_index_timeout': str(self.index_timeout),
                      'losf_index_retry_interval': '0'}, **options)
 
     def controller(self, **options):

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import unittest
+from unittest import mock
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -17,12 +18,14 @@ from swift.common.swob import HTTPException
 from swift_losf.errors import IndexUnavailable
 from swift_losf.index.channel import Breaker
 from swift_losf.index.index_client import IndexClient
+from swift_losf.index.known import NotKnownYet
 from swift_losf.memory_directory import MAX_PATH
 from tests.unit.losf.index_world import HASH, NAME, location_of
 from tests.unit.losf.kv_world import (
     DEADLINE,
     World,
     listening,
+    serve_index,
     wait_for,
     watched_hub,
 )
@@ -57,6 +60,66 @@ class TestFailures(unittest.TestCase):
                 client.statistics)
         self.assertLess(time.monotonic() - started, DEADLINE)
         self.assertEqual(507, error.status_int)
+
+    def test_those_who_wait_do_not_notice_that_one_begins_anew(self):
+        client = IndexClient(self.path, DEADLINE, waits=True)
+        self.world.serve('d1')
+        client.statistics()
+        self.world.kill('d1')
+        calls = GreenPile(2)
+        calls.spawn(client.statistics)
+        calls.spawn(tpool.execute, client.statistics)
+        sleep(TIMEOUT)
+        self.world.serve('d1')
+        self.assertEqual(2, len(list(calls)))
+
+    def test_those_who_wait_do_so_while_one_recovers(self):
+        client = IndexClient(self.path, DEADLINE, waits=True)
+        service = serve_index(self, self.path, state='recovering')
+        calls = GreenPile(1)
+        calls.spawn(client.list_hash, 1, HASH)
+        sleep(TIMEOUT)
+        service.index = mock.Mock(**{'reader.list_hash.return_value': []})
+        self.assertEqual([[]], list(calls))
+
+    def test_those_who_waited_in_vain_fail_at_once_next_time(self):
+        client = IndexClient(self.path, TIMEOUT, waits=True)
+        started = time.monotonic()
+        error = self.assert_unavailable('No such file', client.statistics)
+        self.assertEqual(507, error.status_int)
+        self.assertGreaterEqual(time.monotonic() - started, TIMEOUT)
+        calls = 20
+        started = time.monotonic()
+        for _ in range(calls):
+            self.assert_unavailable('No such file', client.statistics)
+        self.assertLess(time.monotonic() - started, calls * TIMEOUT)
+        self.world.serve('d1')
+        client.statistics()
+        self.world.kill('d1')
+        started = time.monotonic()
+        self.assert_unavailable('refused', client.statistics)
+        self.assertGreaterEqual(time.monotonic() - started, TIMEOUT)
+
+    def test_one_that_ends_amid_a_call_will_be_back(self):
+        self.world.serve('d1')
+        self.client.statistics()
+        calls = GreenPile(1)
+        with self.world.suspended('d1'):
+            calls.spawn(self.assert_unavailable, '', self.client.statistics)
+            sleep(TIMEOUT)
+            self.world.kill('d1')
+        self.assertEqual(503, next(calls).status_int)
+
+    def test_no_call_is_made_again_that_an_index_was_asked(self):
+        client = IndexClient(self.path, DEADLINE, waits=True)
+        service = serve_index(self, self.path)
+        for raised in OSError(5, 'no luck'), NotKnownYet('no luck'):
+            index = service.index = mock.Mock(
+                **{'register.side_effect': raised})
+            error = self.assert_unavailable(
+                'no luck', client.register, 1, HASH, NAME, PLACE, 4096)
+            self.assertEqual(503, error.status_int)
+            self.assertEqual(1, index.register.call_count)
 
     def test_one_that_does_not_answer_is_complained_of(self):
         said = []

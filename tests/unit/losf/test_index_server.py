@@ -196,7 +196,7 @@ class TestServer(ServerTest):
         self.assert_refused(codes.RESOURCE_EXHAUSTED, 'larger than max',
                             self.call.raw, 'ListHash', bytes(2 ** 21))
 
-    def fail_with(self, error, code=grpc.StatusCode.UNAVAILABLE):
+    def fail_with(self, error, code=grpc.StatusCode.ABORTED):
         self.start_and_wait()
         with mock.patch.object(EntryReader, 'files', side_effect=error), \
                 self.assertLogs(index_server.logger, 'ERROR') as logs:

@@ -370,6 +370,8 @@ class TestPartitions(KVTest):
 class TestUnavailable(KVTest):
     """Devices whose index is away."""
 
+    index_timeout = 2
+
     def setUp(self):
         super().setUp()
         self.write(b'x', 1)
