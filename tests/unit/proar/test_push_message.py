@@ -44,6 +44,12 @@ def objects(draw):
                       draw(changes(body)), body)
 
 
+def upload(length):
+    """:returns: an object that has a body of so many bytes"""
+    return SentObject(1, '/a/c/o', (SentChange('PUT', {}, length),),
+                      bytes(length))
+
+
 def raw(head, body=b'', /, **lengths):
     return struct.pack('<LL', lengths.get('head', len(head)), lengths.get(
         'body', len(body))) + head + body
@@ -73,12 +79,14 @@ class TestPush(unittest.TestCase):
         for data, said in (
                 (b'x', 'within an object'),
                 (OBJECT.encoded[:-1], 'within an object'),
+                (OBJECT.encoded + b'x', 'within an object'),
                 (raw(b'', head=MAX_HEAD + 1), 'head: .* at most'),
                 (raw(b'', body=MAX_BODY + 1), 'body: .* at most'),
                 (raw(b'{'), 'object: '), (raw(b'[' * 10000), 'object: '),
                 (raw(b'[1, "/a", []]'), '0 changes'),
                 (raw(b'[1, "/a", [["POST", {}, 1]]]'), '0 bytes'),
                 (raw(b'[-1, "/a", [["POST", {}, 0]]]'), 'an integer'),
+                (raw(b'[4294967296, "/a", [["POST", {}, 0]]]'), 'an integer'),
                 (raw(b'[true, "/a", [["POST", {}, 0]]]'), 'an integer'),
                 (raw(b'[1, 2, [["POST", {}, 0]]]'), 'a string'),
                 (raw(b'[1, "/a", [["SSYNC", {}, 0]]]'), "must be 'PUT'"),
@@ -91,11 +99,15 @@ class TestPush(unittest.TestCase):
     def test_as_many_go_into_a_message_as_are_allowed(self):
         self.assertEqual(1, batch_of([OBJECT]))
         self.assertEqual(MAX_OBJECTS, batch_of([OBJECT] * 2000))
-        large = SentObject(1, '/a/c/o', (SentChange('PUT', {}, MAX_BODY),),
-                           bytes(MAX_BODY))
-        count = batch_of([large] * 500)
-        self.assertLessEqual(count * len(large.encoded), MAX_BYTES)
-        self.assertGreater((count + 1) * len(large.encoded), MAX_BYTES)
+        self.assertEqual([OBJECT] * MAX_OBJECTS,
+                         decode_push(OBJECT.encoded * MAX_OBJECTS))
+        large = upload(MAX_BODY)
+        self.assertEqual([large], decode_push(large.encoded))
+        half = upload(MAX_BYTES // 2)
+        half = upload(MAX_BYTES - len(half.encoded))
+        self.assertEqual(MAX_BYTES, 2 * len(half.encoded))
+        self.assertEqual(2, batch_of([half] * 3))
+        self.assertEqual(1, batch_of([upload(MAX_BYTES)] * 3))
 
 
 class TestAnswers(unittest.TestCase):

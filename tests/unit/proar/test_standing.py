@@ -121,6 +121,15 @@ class TestStanding(unittest.TestCase):
             101, PLACE, (1, 2, 9), (1, 2), 0))
         self.assertEqual('', self.obstacle(standing))
 
+    def test_any_device_may_know_of_what_one_holds(self):
+        self.assertIsNone(self.standing(
+            d1=told(), d2=told(), d9=told(held=[PLACE])).doubters(
+                101, PLACE, (1, 2), (1, 2), 0))
+
+    def test_who_was_asked_before_a_write_was_missed_is_silent(self):
+        standing = self.standing(d1=told(asked=98), d2=told(asked=99))
+        self.assertEqual((1,), standing.silent(101, (1, 2), missed=98))
+
     def test_it_is_read_as_it_was_written(self):
         standing = self.standing(d1=told(held=[PLACE]), d9=told(ring=2))
         self.assertEqual(standing, Standing.parse(standing.encode(), 10000))
