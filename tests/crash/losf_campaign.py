@@ -50,12 +50,12 @@ def change_once(name, before, change, fatal, fate):
     return work
 
 
-def killed_at_steps(world, args, fate, status, restart=False):
+def killed_at_steps(world, args, run, fate, status):
     """One of the servers is killed at each step of the object-server.
 
+    :param run: a method of World that runs it
     :param fate: a function that returns the arguments of Steps that say so
     :param status: how the object-server ends
-    :param restart: whether it was the index server
     :returns: how many steps there are
     """
     points = 0
@@ -65,14 +65,11 @@ def killed_at_steps(world, args, fate, status, restart=False):
         for fatal in itertools.count(1, args.stride):
             name = '%s on %s, %d' % (change, before, fatal)
             names.append(name)
-            found = world.run(change_once(name, before, change, fatal,
-                                          fate()))
+            found = run(change_once(name, before, change, fatal, fate()))
             if found == COMPLETE:
                 break
             assert found == status, found
             points += 1
-            if restart:
-                world.restart_server()
         world.check(names)
     after_all(world)
     return points
@@ -80,13 +77,15 @@ def killed_at_steps(world, args, fate, status, restart=False):
 
 def killed_writers(world, args):
     """The object-server is killed at each of its steps."""
-    return killed_at_steps(world, args, tuple, -signal.SIGKILL)
+    return killed_at_steps(world, args, world.run, tuple, -signal.SIGKILL)
 
 
 def killed_servers(world, args):
-    """The index server is killed at each step of the object-server."""
-    return killed_at_steps(world, args, lambda: (
-        kill_other(world.server.pid),), 0, restart=True)
+    """The index server is killed at each step of the object-server, which
+    waits for the next one, but for what it was being asked.
+    """
+    return killed_at_steps(world, args, world.run_through, lambda: (
+        kill_other(world.server.pid),), 0)
 
 
 def all_changes(objects):
@@ -115,7 +114,7 @@ def killed_server_steps(world, args):
             steps.around(sweeper, 'punch_hole')
             steps.around(Mover, 'move')
         if world.try_server(prepare):
-            world.run(all_changes)
+            world.run_through(all_changes)
         world.restart_server()
         if anew:
             world.check()

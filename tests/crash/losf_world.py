@@ -190,6 +190,20 @@ class World:
         """
         return self.follow(self.begin(work))
 
+    def run_through(self, work):
+        """The same, and start the index server anew if it is killed meanwhile.
+
+        REQUIRES: the server, and that the work tells less than a pipe holds.
+        """
+        child = self.begin(work)
+        ended = False
+        while not ended and not _has_ended(self.server.pid):
+            ended = _has_ended(child.pid)
+            time.sleep(0.002)
+        if _has_ended(self.server.pid):
+            self.restart_server()
+        return self.follow(child)
+
     def follow(self, child):
         """Note what a child tells, until it has ended.
 
@@ -255,6 +269,12 @@ class World:
         self.start_server()
         self.check()
         self.stop_server()
+
+
+def _has_ended(pid):
+    """:returns: whether a child has ended, which is still to be waited for"""
+    return os.waitid(os.P_PID, pid,
+                     os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 class _Telling(logging.Handler):

@@ -162,6 +162,8 @@ class TestResumption(AuditTest):
 
 class TestIndex(AuditTest):
 
+    index_timeout = 2
+
     def test_what_was_listed_is_opened_without_asking_it(self):
         names = self.fill(5)
         worker = self.worker()
