@@ -35,8 +35,6 @@ _BACKLOG_INTERVAL = 0.01
 _AWAY_INTERVAL = 0.05
 #: what connecting to a socket raises that no server listens to
 _ABSENT = ConnectionRefusedError, FileNotFoundError
-#: of calls to a server that recovers, or has ended amid them: all will be well
-_SOON = Status.UNAVAILABLE, Status.ABORTED, None
 
 _threading = patcher.original('threading')
 _native_socket = patcher.original('socket')
@@ -59,6 +57,19 @@ def _is_away(err):
     """
     return (isinstance(err, _ABSENT)
             or getattr(err, 'status', None) is Status.UNAVAILABLE)
+
+
+def _response_to(err):
+    """Return 503 if the server recovers, or has ended amid a call: it will be
+    back. Else 507.
+
+    :param err: a CallError or OSError
+    """
+    if isinstance(err, CallError):
+        soon = err.status in (Status.UNAVAILABLE, Status.ABORTED, None)
+    else:
+        soon = isinstance(err, (ConnectionResetError, BrokenPipeError))
+    return 503 if soon else 507
 
 
 class Breaker:
@@ -266,16 +277,10 @@ class Channel:
             breaker.missed()
             raise self._unavailable(
                 'has not answered within %g s' % self._timeout) from err
-        except _ABSENT as err:
+        except (OSError, CallError) as err:
             breaker.answered()
-            raise self._unavailable(err.strerror) from err
-        except OSError as err:
-            breaker.answered()
-            raise self._unavailable(err.strerror or str(err), 503) from err
-        except CallError as err:
-            breaker.answered()
-            raise self._unavailable(
-                err, 503 if err.status in _SOON else 507) from err
+            raise self._unavailable(getattr(err, 'strerror', '') or err,
+                                    _response_to(err)) from err
         breaker.answered()
         return reply
 

@@ -110,6 +110,14 @@ class TestFailures(unittest.TestCase):
             self.world.kill('d1')
         self.assertEqual(503, next(calls).status_int)
 
+    def test_nobody_waits_where_no_server_can_come(self):
+        client = IndexClient(self.path, 10 * DEADLINE, waits=True)
+        other = self.enterContext(socket.socket(
+            socket.AF_UNIX, socket.SOCK_DGRAM))
+        other.bind(self.path)
+        self.assertEqual(507, self.assert_unavailable(
+            'wrong type for socket', client.statistics).status_int)
+
     def test_no_call_is_made_again_that_an_index_was_asked(self):
         client = IndexClient(self.path, DEADLINE, waits=True)
         service = serve_index(self, self.path)
