@@ -140,7 +140,8 @@ class TestPlaybook(unittest.TestCase):
         for node in NODES:
             self.boot(node)
         self.write_inventory()
-        self.wait_for_proxy()
+        for node in NODES:
+            self.wait_for_proxy(node)
 
     def test_all_systems_come_and_go_beside_a_client(self):
         traffics = [self.traffic(node, policy) for node, policy in (
@@ -289,10 +290,10 @@ class TestPlaybook(unittest.TestCase):
             'children': {group: {'hosts': nodes} for group in (
                 'swift_storage', 'swift_proxy')}}}))
 
-    def wait_for_proxy(self):
+    def wait_for_proxy(self, node):
         def is_there():
             try:
-                return ask((ADDRESS % 1, 8080), 'GET', '/auth/v1.0', headers={
+                return ask((ADDRESS % node, 8080), 'GET', '/auth/v1.0', headers={
                     'X-Auth-User': 'test:tester',
                     'X-Auth-Key': 'testing'}).headers['x-auth-token']
             except (OSError, KeyError):

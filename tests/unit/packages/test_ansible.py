@@ -310,6 +310,13 @@ class TestPlaybook(unittest.TestCase):
         self.assertIn('no_versions=true', self.play(status=2, systems=[]))
         self.assertEqual([], self.told())
 
+    def test_nothing_is_done_when_a_node_cannot_be_reached(self):
+        self.write('hosts', self.read('hosts') +
+                   'away ansible_ssh_executable=/bin/false\n')
+        self.play(status=4, **ALL)
+        self.assert_confs(STOCK)
+        self.assertEqual([], self.told())
+
     def assert_confs(self, wanted):
         for name, text in wanted.items():
             self.assertEqual(text, self.read('swift/' + name), name)
