@@ -6,7 +6,6 @@
 Prints how many it was. A process of its own, since it forks all the time.
 """
 
-import itertools
 import os
 import random
 import shutil
@@ -50,6 +49,18 @@ def change_once(name, before, change, fatal, fate):
     return work
 
 
+def steps_of(before, change):
+    """:returns: a question: how many steps the last part of a history has"""
+    def count(objects):
+        name = '%s on %s, undisturbed' % (change, before)
+        make(objects, name, BEFORE[before])
+        steps = Steps(0)
+        arm(steps, objects)
+        make(objects, name, [change])
+        return steps.count
+    return count
+
+
 def killed_at_steps(world, args, run, fate, status):
     """One of the servers is killed at each step of the object-server.
 
@@ -62,7 +73,9 @@ def killed_at_steps(world, args, run, fate, status):
     world.start_server()
     for before, change in histories():
         names = []
-        for fatal in itertools.count(1, args.stride):
+        # Each volume that fills up meanwhile adds some: it is looked into.
+        most = 2 * world.ask(steps_of(before, change))
+        for fatal in range(1, most, args.stride):
             name = '%s on %s, %d' % (change, before, fatal)
             names.append(name)
             found = run(change_once(name, before, change, fatal, fate()))

@@ -233,7 +233,8 @@ class World:
         """:param question: a function of Objects, run in a child
         :returns: what it returns
         """
-        child = Child(lambda send: send(question(self._objects(None))))
+        child = Child(lambda send: send(question(
+            self._objects(lambda message: None))))
         answer = list(child.messages())
         if child.wait() or not answer:
             raise AssertionError('a child could not tell what is there')
