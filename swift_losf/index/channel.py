@@ -10,10 +10,12 @@ killed. What a fork inherits is closed.
 
 A call that is not answered in time is taken to mean that the next ones would
 not be either: see Breaker. A server that is not there, or recovers, may be
-about to serve: where a client is told to wait, its calls try again until the
-server has been away for as long as a call may take. Later ones fail at once.
+about to serve: where a client is told to wait, calls from the main thread try
+again until the server has been away for as long as a call may take. Later ones
+fail at once.
 """
 
+import math
 import os
 import socket
 import time
@@ -33,6 +35,8 @@ MAX_CONNECTIONS = 64
 _BACKLOG_INTERVAL = 0.01
 #: between attempts at a call while the server is away
 _AWAY_INTERVAL = 0.05
+#: seconds without a call after which an absence is taken for a new one
+_FORGOTTEN = 60
 #: what connecting to a socket raises that no server listens to
 _ABSENT = ConnectionRefusedError, FileNotFoundError
 
@@ -59,17 +63,15 @@ def _is_away(err):
             or getattr(err, 'status', None) is Status.UNAVAILABLE)
 
 
-def _response_to(err):
-    """Return 503 if the server recovers, or has ended amid a call: it will be
-    back. Else 507.
+def _is_passing(err):
+    """Return whether the server recovers, or has ended amid a call: then it
+    will be back.
 
     :param err: a CallError or OSError
     """
-    if isinstance(err, CallError):
-        soon = err.status in (Status.UNAVAILABLE, Status.ABORTED, None)
-    else:
-        soon = isinstance(err, (ConnectionResetError, BrokenPipeError))
-    return 503 if soon else 507
+    return (getattr(err, 'status', None) in (Status.UNAVAILABLE,
+                                             Status.ABORTED)
+            or isinstance(err, (ConnectionResetError, BrokenPipeError)))
 
 
 class Breaker:
@@ -108,50 +110,60 @@ class Breaker:
         self._backoff.succeeded()
 
 
+class Absence:
+    """Tells for how long it is worth waiting for a server that is away.
+
+    :param patience: seconds from when it was found to be away
+    :param clock: a function that returns seconds
+    """
+
+    def __init__(self, patience, clock=time.monotonic):
+        self._patience = patience
+        self._clock = clock
+        self._since = self._last = -math.inf
+
+    def found(self, away):
+        """Note whether a call has found it to be away.
+
+        Where nobody has asked for long, it may have been back meanwhile.
+
+        :returns: seconds; 0: no more
+        """
+        if not away:
+            self._last = -math.inf
+            return 0
+        now = self._clock()
+        if now - self._last > _FORGOTTEN:
+            self._since = now
+        self._last = now
+        return max(self._since + self._patience - now, 0)
+
+
 class _Pool:
     """Connections of one kind.
 
     :param path: of the socket
-    :param patience: seconds of a server's absence in which calls wait for it
     :param sockets: a module like socket
     :param slots: a semaphore of the same kind
     :param pause: a function like time.sleep
     """
 
-    def __init__(self, path, patience, sockets, slots, pause):
+    def __init__(self, path, sockets, slots, pause):
         self._path = path
-        self._patience = patience
         self._sockets = sockets
         self._slots = slots
         self._pause = pause
         self._idle = []
-        #: since when no call has found the server ready, monotonic
-        self._away_since = None
 
-    def call(self, method, message, timeout):
-        """Make a call, again while the server is away but may come back.
+    def call(self, method, message, deadline):
+        """Make a call.
 
-        :param timeout: seconds for each attempt
+        :param deadline: in the time of time.monotonic
         :raises OSError: of the socket; socket.timeout at the deadline
         :raises CallError: if the server says so, or gives no valid answer
         """
-        while True:
-            deadline = time.monotonic() + timeout
-            try:
-                with self._connection(deadline) as connection:
-                    reply = connection.call(method, message, deadline)
-            except (OSError, CallError) as err:
-                if not _is_away(err):
-                    raise
-                now = time.monotonic()
-                since = self._away_since = self._away_since or now
-                left = since + self._patience - now
-                if left <= 0:
-                    raise
-            else:
-                self._away_since = None
-                return reply
-            self._pause(min(left, _AWAY_INTERVAL))
+        with self._connection(deadline) as connection:
+            return connection.call(method, message, deadline)
 
     @contextmanager
     def _connection(self, deadline):
@@ -213,12 +225,13 @@ class _Pool:
 class _Process:
     """The connections of one process, whose children have their own."""
 
-    def __init__(self, path, patience, breaker):
+    def __init__(self, path, breaker, absence):
         self.pid = os.getpid()
         self.breaker = breaker
-        self.green = _Pool(path, patience, green_socket,
-                           Semaphore(MAX_CONNECTIONS), sleep)
-        self.native = _Pool(path, patience, _native_socket,
+        self.absence = absence
+        self.green = _Pool(path, green_socket, Semaphore(MAX_CONNECTIONS),
+                           sleep)
+        self.native = _Pool(path, _native_socket,
                             _threading.Semaphore(MAX_CONNECTIONS),
                             _native_sleep)
 
@@ -246,9 +259,11 @@ class Channel:
         self._process = self._new_process()
 
     def _new_process(self):
-        return _Process(self.path, self._patience, Breaker(
-            self._retry_interval,
-            self._patience + self._timeout + self._retry_interval))
+        return _Process(
+            self.path,
+            Breaker(self._retry_interval,
+                    self._timeout + self._retry_interval),
+            Absence(self._patience))
 
     def _this_process(self):
         process = self._process
@@ -271,18 +286,27 @@ class Channel:
         if not breaker.admits():
             raise self._unavailable('has not answered in time lately')
         pool = process.green if in_main_thread() else process.native
-        try:
-            reply = pool.call(method, message, self._timeout)
-        except TimeoutError as err:
-            breaker.missed()
-            raise self._unavailable(
-                'has not answered within %g s' % self._timeout) from err
-        except (OSError, CallError) as err:
-            breaker.answered()
-            raise self._unavailable(getattr(err, 'strerror', '') or err,
-                                    _response_to(err)) from err
-        breaker.answered()
-        return reply
+        while True:
+            try:
+                reply = pool.call(method, message,
+                                  time.monotonic() + self._timeout)
+            except TimeoutError as err:
+                breaker.missed()
+                raise self._unavailable(
+                    'has not answered within %g s' % self._timeout) from err
+            except (OSError, CallError) as err:
+                breaker.answered()
+                left = process.absence.found(_is_away(err))
+                # Of native threads Swift has so few that none may wait.
+                if not left or pool is process.native:
+                    raise self._unavailable(
+                        getattr(err, 'strerror', '') or err,
+                        503 if left or _is_passing(err) else 507) from err
+            else:
+                breaker.answered()
+                process.absence.found(False)
+                return reply
+            sleep(min(left, _AWAY_INTERVAL))
 
     def _unavailable(self, reason, status=507):
         err = IndexUnavailable('index server at %s: %s' % (

@@ -176,10 +176,11 @@ class Connection:
     def _take(self, data):
         """Take in what has arrived.
 
+        :raises ConnectionResetError: if the other side has closed it
         :raises ProtocolError: if that ends the connection
         """
         if not data:
-            raise ProtocolError('closed the connection')
+            raise ConnectionResetError('closed the connection')
         buffer = self._buffer + data if self._buffer else data
         at, size = 0, len(buffer)
         try:

@@ -16,7 +16,7 @@ from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.swob import HTTPException
 
 from swift_losf.errors import IndexUnavailable
-from swift_losf.index.channel import Breaker
+from swift_losf.index.channel import Absence, Breaker
 from swift_losf.index.index_client import IndexClient
 from swift_losf.index.known import NotKnownYet
 from swift_losf.memory_directory import MAX_PATH
@@ -67,10 +67,28 @@ class TestFailures(unittest.TestCase):
         client.statistics()
         self.world.kill('d1')
         calls = GreenPile(2)
-        calls.spawn(client.statistics)
-        calls.spawn(tpool.execute, client.statistics)
+        for _ in range(2):
+            calls.spawn(client.statistics)
         sleep(TIMEOUT)
         self.world.serve('d1')
+        self.assertEqual(2, len(list(calls)))
+
+    def test_native_threads_do_not_wait(self):
+        client = IndexClient(self.path, 10 * DEADLINE, waits=True)
+        self.assertEqual(503, self.assert_unavailable(
+            'No such file', tpool.execute, client.statistics).status_int)
+
+    def test_one_that_hung_and_is_dead_now_is_waited_for(self):
+        client = IndexClient(self.path, 2 * TIMEOUT, 0, waits=True)
+        self.world.serve('d1')
+        wait_for(client.statistics, 'it answers in time')
+        with self.world.suspended('d1'):
+            self.assert_unavailable('has not answered', client.statistics)
+            self.world.kill('d1')
+        calls = GreenPile(2)
+        calls.spawn(self.assert_unavailable, 'refused', client.statistics)
+        sleep(TIMEOUT)
+        calls.spawn(self.assert_unavailable, 'refused', client.statistics)
         self.assertEqual(2, len(list(calls)))
 
     def test_those_who_wait_do_so_while_one_recovers(self):
@@ -288,6 +306,29 @@ class TestFailures(unittest.TestCase):
             IndexClient('/' + 'x' * MAX_PATH)
         with self.assertRaisesRegex(ValueError, 'has 109 bytes'):
             IndexClient('/' + 'é' * 54)
+
+
+class TestAbsence(unittest.TestCase):
+
+    def setUp(self):
+        self.now = 100
+        self.absence = Absence(5, clock=lambda: self.now)
+
+    def test_it_is_worth_waiting_until_it_has_lasted_for_so_long(self):
+        left = []
+        for self.now in 100, 102, 105, 120:
+            left.append(self.absence.found(True))
+        self.assertEqual([5, 3, 0, 0], left)
+
+    def test_another_one_is_after_any_answer_or_when_nobody_asked_for_long(
+            self):
+        self.absence.found(True)
+        self.now += 50
+        self.assertEqual(0, self.absence.found(True))
+        self.absence.found(False)
+        self.assertEqual(5, self.absence.found(True))
+        self.now += 61
+        self.assertEqual(5, self.absence.found(True))
 
 
 class TestBreaker(unittest.TestCase):
