@@ -293,9 +293,10 @@ class TestPlaybook(unittest.TestCase):
     def wait_for_proxy(self, node):
         def is_there():
             try:
-                return ask((ADDRESS % node, 8080), 'GET', '/auth/v1.0', headers={
-                    'X-Auth-User': 'test:tester',
-                    'X-Auth-Key': 'testing'}).headers['x-auth-token']
+                return ask(
+                    (ADDRESS % node, 8080), 'GET', '/auth/v1.0', headers={
+                        'X-Auth-User': 'test:tester',
+                        'X-Auth-Key': 'testing'}).headers['x-auth-token']
             except (OSError, KeyError):
                 return None
         self.token = self.wait(is_there, 120)
