@@ -127,7 +127,7 @@ class Absence:
 
         Where nobody has asked for long, it may have been back meanwhile.
 
-        :returns: seconds; 0: no more
+        :returns: seconds for which calls wait on; 0: no more
         """
         if not away:
             self._last = -math.inf

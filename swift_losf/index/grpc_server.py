@@ -106,8 +106,8 @@ class Peer(http2.Connection):
     def serve(self):
         """Answer calls.
 
-        :raises ProtocolError: when the client goes, or breaks HTTP/2
-        :raises OSError: of the socket
+        :raises ProtocolError: when the client breaks HTTP/2
+        :raises OSError: when it goes, and of the socket
         """
         self._take_preface()
         while True:

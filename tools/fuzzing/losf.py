@@ -74,6 +74,10 @@ class Wire:
         """Do nothing."""
 
 
+#: what ends a connection to a client
+GONE = http2.ProtocolError, ConnectionResetError
+
+
 class Echo:
     """A service that gives each message back."""
 
@@ -110,7 +114,7 @@ def read_requests(data):
     try:
         Peer(Wire(data), echo, {grpc_unary.request_headers(PATH): (
             (b':path', PATH),)}).serve()
-    except http2.ProtocolError:
+    except GONE:
         if not echo.messages:
             raise
     return echo.messages
@@ -145,7 +149,7 @@ def requests():
 TARGETS = (
     Target('losf-bucket', buckets(), read_bucket, (FormatError,), BUCKET,
            finish=_seal),
-    Target('losf-reply', replies(), read_reply, (CallError,), 1 << 16),
-    Target('losf-requests', requests(), read_requests,
-           (http2.ProtocolError,), 1 << 16),
+    Target('losf-reply', replies(), read_reply,
+           (CallError, ConnectionResetError), 1 << 16),
+    Target('losf-requests', requests(), read_requests, GONE, 1 << 16),
 )
