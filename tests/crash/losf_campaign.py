@@ -6,6 +6,7 @@
 Prints how many it was. A process of its own, since it forks all the time.
 """
 
+import itertools
 import os
 import random
 import shutil
@@ -61,9 +62,11 @@ def steps_of(before, change):
     return count
 
 
-def killed_at_steps(world, args, run, fate, status):
+def killed_at_steps(world, steps, run, fate, status):
     """One of the servers is killed at each step of the object-server.
 
+    :param steps: a function of (what was there before, change) that returns
+        at which, in vain once there are no more
     :param run: a method of World that runs it
     :param fate: a function that returns the arguments of Steps that say so
     :param status: how the object-server ends
@@ -73,9 +76,7 @@ def killed_at_steps(world, args, run, fate, status):
     world.start_server()
     for before, change in histories():
         names = []
-        # Each volume that fills up meanwhile adds some: it is looked into.
-        most = 2 * world.ask(steps_of(before, change))
-        for fatal in range(1, most, args.stride):
+        for fatal in steps(before, change):
             name = '%s on %s, %d' % (change, before, fatal)
             names.append(name)
             found = run(change_once(name, before, change, fatal, fate()))
@@ -90,14 +91,19 @@ def killed_at_steps(world, args, run, fate, status):
 
 def killed_writers(world, args):
     """The object-server is killed at each of its steps."""
-    return killed_at_steps(world, args, world.run, tuple, -signal.SIGKILL)
+    return killed_at_steps(
+        world, lambda before, change: itertools.count(1, args.stride),
+        world.run, tuple, -signal.SIGKILL)
 
 
 def killed_servers(world, args):
     """The index server is killed at each step of the object-server, which
     waits for the next one, but for what it was being asked.
     """
-    return killed_at_steps(world, args, world.run_through, lambda: (
+    def steps(before, change):
+        # Its changes succeed, and fill volumes, each of which adds some.
+        return range(1, 2 * world.ask(steps_of(before, change)), args.stride)
+    return killed_at_steps(world, steps, world.run_through, lambda: (
         kill_other(world.server.pid),), 0)
 
 
