@@ -221,7 +221,6 @@ class _Pool:
             raise
 
 
-
 class _Process:
     """The connections of one process, whose children have their own."""
 
