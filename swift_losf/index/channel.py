@@ -33,7 +33,7 @@ from swift_losf.memory_directory import check_path, connect
 MAX_CONNECTIONS = 64
 #: between attempts to connect while the server's backlog is full
 _BACKLOG_INTERVAL = 0.01
-#: between attempts at a call while the server is away
+#: between attempts at calls while the server is away
 _AWAY_INTERVAL = 0.05
 #: seconds without a call after which an absence is taken for a new one
 _FORGOTTEN = 60
@@ -64,13 +64,14 @@ def _is_away(err):
 
 
 def _is_passing(err):
-    """Return whether the server recovers, or has ended amid a call: then it
-    will be back.
+    """Return whether the next calls may well be answered: this one came at a
+    wrong moment, or the server has ended amid it and will be back.
 
     :param err: a CallError or OSError
     """
     return (getattr(err, 'status', None) in (Status.UNAVAILABLE,
-                                             Status.ABORTED)
+                                             Status.ABORTED,
+                                             Status.FAILED_PRECONDITION)
             or isinstance(err, (ConnectionResetError, BrokenPipeError)))
 
 
@@ -121,6 +122,11 @@ class Absence:
         self._patience = patience
         self._clock = clock
         self._since = self._last = -math.inf
+
+    @property
+    def lasts(self):
+        """Whether the last call has found it to be away."""
+        return self._last > -math.inf
 
     def found(self, away):
         """Note whether a call has found it to be away.
@@ -233,6 +239,21 @@ class _Process:
         self.native = _Pool(path, _native_socket,
                             _threading.Semaphore(MAX_CONNECTIONS),
                             _native_sleep)
+        self._turn = Semaphore(1)
+
+    def pause(self, seconds):
+        """Wait until it is worth asking again whether the server is back.
+
+        However many greenlets wait, they ask as often as one would: in turn.
+
+        :param seconds: at most, and an interval
+        """
+        if self._turn.acquire(timeout=seconds):
+            try:
+                if self.absence.lasts:
+                    sleep(_AWAY_INTERVAL)
+            finally:
+                self._turn.release()
 
 
 class Channel:
@@ -305,7 +326,7 @@ class Channel:
                 breaker.answered()
                 process.absence.found(False)
                 return reply
-            sleep(min(left, _AWAY_INTERVAL))
+            process.pause(left)
 
     def _unavailable(self, reason, status=507):
         err = IndexUnavailable('index server at %s: %s' % (

@@ -25,6 +25,7 @@ def _lock_range(fd, kind, offset, length):
 def lock_range(fd, offset, length, shared=False):
     """Lock a range of a volume for this open file, without waiting.
 
+    :param length: of the range; 0: to the end, however far that moves
     :param shared: with others that read; else the file has to be open for
         writing
     :returns: False if another holds a lock that does not go with it

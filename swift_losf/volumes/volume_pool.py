@@ -6,7 +6,9 @@ A record is outstanding from when its place is chosen until its registration
 has been answered, or given up. A volume stays locked as long as it has one:
 if another process appended to it before, and registered that with a watermark
 behind the first record, a power cut could lose the first one's entry, and
-recovery would not look for it (FORMAT.md, "Writing a file").
+recovery would not look for it (FORMAT.md, "Writing a file"). From the first
+of them on its range is locked, too: what recovery has entered, and is removed
+before it is registered, stays there, so that the registration finds out.
 
 Locks are native ones: Swift commits in native threads.
 """
@@ -20,6 +22,7 @@ from swift.common.concurrency import patcher
 
 from swift_losf.format.header import FormatError
 from swift_losf.format.layout import volume_number
+from swift_losf.volumes.ranges import lock_range, unlock_range
 from swift_losf.volumes.space import part_of
 from swift_losf.volumes.volume import UNREADABLE
 from swift_losf.volumes.writable import WritableVolume
@@ -42,6 +45,7 @@ class HeldVolume:
     """
 
     def __init__(self, volume):
+        lock_range(volume.fd, volume.end, 0, shared=True)
         self.volume = volume
         self.number = volume.header.number
         self.outstanding = set()
@@ -49,6 +53,16 @@ class HeldVolume:
         self.broken = False
         #: when its last user left it: seconds of a monotonic clock
         self.left = 0
+
+    def watermark(self, offset=None):
+        """Return the lowest offset that is outstanding, but for one."""
+        return min((each for each in self.outstanding if each != offset),
+                   default=self.volume.end)
+
+    def settle(self, offset):
+        """Note that a record is outstanding no longer."""
+        self.outstanding.discard(offset)
+        unlock_range(self.volume.fd, 0, self.watermark())
 
 
 class Pending:
@@ -276,15 +290,14 @@ class VolumePool:
                 each for each in held.outstanding if each < offset}
 
     def watermark(self, held, offset):
-        """Return the lowest offset that is outstanding, but for one."""
+        """Return a HeldVolume's watermark."""
         with self._lock:
-            return min((each for each in held.outstanding if each != offset),
-                       default=held.volume.end)
+            return held.watermark(offset)
 
     def settle(self, held, offset):
         """Note that a record is outstanding no longer."""
         with self._lock:
-            held.outstanding.discard(offset)
+            held.settle(offset)
             self._close_some()
 
     def close(self, inherited=False):

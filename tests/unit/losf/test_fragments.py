@@ -12,7 +12,7 @@ from swift.common.utils import Timestamp, md5
 
 from swift_losf.diskfile.fragments import KVECDiskFileManager
 from swift_losf.errors import IndexUnavailable
-from swift_losf.format.header import HEADER_LENGTH, RecordHeader
+from swift_losf.format.header import HEADER_LENGTH, FormatError, RecordHeader
 from swift_losf.volumes.volume import pread
 from tests.unit.losf.kv_world import (
     DEADLINE,
@@ -253,15 +253,30 @@ class TestTwoSteps(FragmentTest):
 
     def test_what_a_newer_fragment_has_removed_does_not_come_back(self):
         before, now = self.now(), self.now()
-        for wait in (True, False):
-            with self.written(1, before) as (writer, _):
-                self.put(1, now)
-                if wait:
-                    wait_for(lambda: not self.store().index.statistics(
-                        ).dead_bytes, 'the space is given back')
-                writer.commit(before)
-            self.assertEqual([now.internal + '#1#d.data'], self.names())
+        with self.written(1, before) as (writer, _):
+            self.put(1, now)
+            writer.commit(before)
+        self.assertEqual([now.internal + '#1#d.data'], self.names())
+
+    def test_while_its_writer_may_commit_no_space_is_given_back(self):
+        before, now = self.now(), self.now()
+        self.put(1, before)
+        first = self.only_file()[1]
+        with self.written(1, now) as (writer, _):
+            held = self.files()[now.internal + '#1.data']
             self.store().remove(int(PARTITION), self.hash())
+            wait_for(lambda: not self.is_there(first), 'a round has been')
+            self.assertTrue(self.is_there(held))
+            self.assertRaises(DiskFileError, writer.commit, now)
+        wait_for(lambda: not self.is_there(held), 'the space is given back')
+        self.assertEqual([], self.names())
+
+    def is_there(self, location):
+        """Return whether a record has a header."""
+        try:
+            return bool(self.header(location))
+        except FormatError:
+            return False
 
     def test_another_of_the_same_name_and_time_is_made_durable(self):
         now = self.now()

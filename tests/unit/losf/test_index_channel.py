@@ -11,7 +11,7 @@ from unittest import mock
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.settings import SettingCodes
-from swift.common.concurrency import GreenPile, Timeout, sleep, tpool
+from swift.common.concurrency import GreenPile, Timeout, sleep, spawn, tpool
 from swift.common.exceptions import DiskFileDeviceUnavailable
 from swift.common.swob import HTTPException
 
@@ -90,6 +90,23 @@ class TestFailures(unittest.TestCase):
         sleep(TIMEOUT)
         calls.spawn(self.assert_unavailable, 'refused', client.statistics)
         self.assertEqual(2, len(list(calls)))
+
+    def test_many_who_wait_ask_no_more_often_than_one(self):
+        client = IndexClient(self.path, DEADLINE, waits=True)
+        service = serve_index(self, self.path, state='recovering')
+        real, asked = service.answer, []
+        self.enterContext(mock.patch.object(
+            service, 'answer', lambda *call: asked.append(call) or real(
+                *call)))
+        waiting = [spawn(client.list_hash, 1, HASH) for _ in range(100)]
+        wait_for(lambda: len(asked) >= 100, 'all have found it away')
+        started, before = time.monotonic(), len(asked)
+        wait_for(lambda: len(asked) >= before + 10, 'they ask again')
+        self.assertGreater(time.monotonic() - started, 0.4)
+        for each in waiting[1::2]:
+            each.kill()
+        service.index = mock.Mock(**{'reader.list_hash.return_value': []})
+        self.assertEqual([[]] * 50, [each.wait() for each in waiting[::2]])
 
     def test_those_who_wait_do_so_while_one_recovers(self):
         client = IndexClient(self.path, DEADLINE, waits=True)

@@ -17,6 +17,7 @@ from swift.common.exceptions import (
 from swift_losf.diskfile.kvfile import KVDiskFileManager
 from swift_losf.errors import IndexUnavailable
 from swift_losf.format.header import HEADER_LENGTH
+from swift_losf.volumes.volume import pread
 from tests.unit.losf.kv_world import (
     DEADLINE,
     LONG,
@@ -343,6 +344,34 @@ class TestUnavailable(KVTest):
                                side_effect=IndexUnavailable('gone')):
             self.assert_status(201, 'PUT', 'd2', body=b'new')
         self.assertEqual(b'new', self.request('GET', 'd2').body)
+
+    def test_a_file_that_recovery_entered_is_registered_late_or_never(self):
+        """Who has written it still holds its record, if it is removed."""
+        self.world.kill('d2')
+        self.world.serve('d2', '--sweep-interval', '0.01')
+        store = self.store_of_d2()
+        register = store.index.register
+
+        def late(partition, object_hash, *args):
+            self.world.kill('d2')
+            self.world.serve('d2', '--sweep-interval', '0.01')
+            store.remove(partition, object_hash.hex())
+            store.remove(partition, self.hash())
+            wait_for(lambda: not any(self.record('d2', before)),
+                     'space is given back')
+            return register(partition, object_hash, *args)
+        before = self.files(device='d2').popitem()[1]
+        with mock.patch.object(store.index, 'register', late):
+            self.assert_status(503, 'PUT', 'd2', name='late', body=b'content')
+        self.assert_status(404, 'GET', 'd2', name='late')
+        self.assert_status(201, 'PUT', 'd2', name='late', body=b'content')
+        self.assert_status(200, 'GET', 'd2', name='late')
+
+    def record(self, device, location):
+        """:returns: the header of a record"""
+        with open(self.world.layout(device).volume(location.volume),
+                  'rb') as volume:
+            return pread(volume.fileno(), HEADER_LENGTH, location.offset)
 
     def test_a_server_that_recovers_is_503(self):
         os.mkdir(self.world.path('d3'))

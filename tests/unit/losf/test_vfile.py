@@ -302,6 +302,11 @@ class TestDamage(VFileTest):
 
 class TestGivenBack(VFileTest):
 
+    def registered(self, number, data):
+        pending = self.put(number, data)
+        pending.done()
+        return pending.location
+
     def punch(self, location):
         """As the index server: False if a reader has it."""
         with opened(self.layout.volume(location.volume), os.O_RDWR) as fd:
@@ -312,12 +317,21 @@ class TestGivenBack(VFileTest):
 
     def test_a_record_without_space_is_missing(self):
         for length in (0, 10, SMALL, LONG):
-            location = self.put(1, bytes_of(1, length)).location
+            location = self.registered(1, bytes_of(1, length))
             self.assertTrue(self.punch(location))
             for read in (self.open, self.metadata):
                 with self.assertRaises(MissingRecord) as caught:
                     read(1, location)
                 self.assertEqual(errno.ENOENT, caught.exception.errno)
+
+    def test_a_record_is_kept_until_its_registration_is_answered(self):
+        for length in (10, LONG):
+            several = [self.put(each, bytes_of(each, length))
+                       for each in (1, 2)]
+            for pending in several:
+                self.assertFalse(self.punch(pending.location))
+                pending.done()
+                self.assertTrue(self.punch(pending.location))
 
     def test_a_record_without_volume_is_missing(self):
         location = self.put(1, b'x').location
@@ -326,7 +340,7 @@ class TestGivenBack(VFileTest):
             self.open(1, location)
 
     def test_a_long_file_is_kept_while_it_is_read(self):
-        location = self.put(1, bytes_of(1, LONG)).location
+        location = self.registered(1, bytes_of(1, LONG))
         reader = self.open(1, location)
         self.assertFalse(self.punch(location))
         self.assertEqual(bytes_of(1, LONG), reader.read())
@@ -334,14 +348,14 @@ class TestGivenBack(VFileTest):
         self.assertTrue(self.punch(location))
 
     def test_a_short_file_that_was_opened_can_be_read(self):
-        location = self.put(1, bytes_of(1, SMALL)).location
+        location = self.registered(1, bytes_of(1, SMALL))
         reader = self.open(1, location)
         self.assertTrue(self.punch(location))
         self.assertEqual(bytes_of(1, SMALL), reader.read())
 
     def test_what_is_just_being_given_back_is_missing_not_damaged(self):
         for length in (10, LONG):
-            location = self.put(1, bytes_of(1, length)).location
+            location = self.registered(1, bytes_of(1, length))
             fd = self.open_volume(location.volume)
             self.assertTrue(lock_range(fd, location.offset, location.length))
             # half of it is gone
@@ -364,7 +378,7 @@ class TestGivenBack(VFileTest):
             self.assertEqual(b'data', self.read(1, location))
 
     def test_readers_leave_no_descriptor(self):
-        location = self.put(1, bytes_of(1, LONG)).location
+        location = self.registered(1, bytes_of(1, LONG))
         before = open_below(self.device)
         for _ in range(5):
             self.read(1, location)

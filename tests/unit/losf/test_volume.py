@@ -162,6 +162,7 @@ class TestRangeLocks(VolumeTest):
         self.put(1, b'x').done()
 
     def test_readers_share_and_keep_a_writer_out(self):
+        self.appender.close()
         first, second, sweeper = (self.open_volume() for _ in range(3))
         self.assertTrue(lock_range(first, 4096, 4096, shared=True))
         self.assertTrue(lock_range(second, 4096, 4096, shared=True))
@@ -173,9 +174,20 @@ class TestRangeLocks(VolumeTest):
         self.assertTrue(lock_range(sweeper, 4096, 4096))
         self.assertFalse(lock_range(first, 4096, 1, shared=True))
 
-    def test_they_do_not_meet_the_lock_of_the_one_that_appends(self):
+    def test_below_its_watermark_they_do_not_meet_the_one_that_appends(self):
         self.assertIsNone(WritableVolume.take(self.layout.volume(1)))
-        self.assertTrue(lock_range(self.open_volume(), 0, 2 ** 40))
+        ends = []
+        for _ in range(3):
+            pending = self.put(1, b'x')
+            end = pending.watermark()
+            ends.append(end)
+            sweeper = self.open_volume()
+            self.assertFalse(lock_range(sweeper, 0, end + 1))
+            pending.done()
+            self.assertTrue(lock_range(sweeper, 0, end))
+            self.assertFalse(lock_range(sweeper, end, 1))
+            unlock_range(sweeper, 0, end)
+        self.assertEqual(sorted(set(ends)), ends)
 
     def test_a_descriptor_that_is_no_volume_is_an_error(self):
         fd = os.open(self.layout.volume(1), os.O_RDONLY)
