@@ -33,7 +33,7 @@ import json
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
-from swift_lightsync.common.record_codecs import Codec, codec
+from swift_lightsync.common.record_codecs import Codec, codec, unchanged
 from swift_lightsync.common.record_limits import (
     Between,
     Length,
@@ -95,7 +95,8 @@ class Record:
         """
         cls: Any = type(self)
         values = vars(self)
-        return {name: each.write(values[name])
+        return {name: values[name] if each.write is unchanged
+                else each.write(values[name])
                 for name, each, may_miss in _fields_of(cls)
                 if not (brief and may_miss and
                         values[name] == getattr(cls, name, MISSING))}
