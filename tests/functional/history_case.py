@@ -91,5 +91,6 @@ class HistoryCase(unittest.TestCase):
         found = of_bodies.violations + of_metadata.violations
         for each in found:
             self.traffic.show(name, each.operation.answered)
+            print(self.primaries[name], self.outages)
         self.assertFalse(found, '\n'.join(map(str, found)))
         return len(of_bodies.stale)
