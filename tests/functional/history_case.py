@@ -74,7 +74,9 @@ class HistoryCase(unittest.TestCase):
         return stale
 
     def note_primaries(self):
-        """The ring is about to change: note who the primary roles are."""
+        """The ring or its regions are about to change: note who the primary
+        roles are.
+        """
         for name in self.traffic.names:
             self.primaries.setdefault(name, set()).add(
                 self.cluster.primary(self.traffic, name))

@@ -76,6 +76,7 @@ class TestRegions(HistoryCase):
 
     def test_they_move_to_the_other_region_daemon_by_daemon(self):
         self.begin(4, 2)
+        self.note_primaries()
         cluster = self.cluster.cluster
         self.set_option(cluster.layout.conf('swift'), SECTION % FAST.index,
                         **{NAME: str(FAR)})
