@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import unittest
+from contextlib import contextmanager
 from unittest import mock
 
 from h2.config import H2Configuration
@@ -258,7 +259,8 @@ class TestFailures(unittest.TestCase):
         other = IndexClient(self.path, TIMEOUT)
         self.assert_in_time(lambda: tpool.execute(other.statistics))
 
-    def answer_with(self, data):
+    @contextmanager
+    def answering(self, data):
         """Serve one connection, to which these bytes are all that is sent."""
         listener = self.enterContext(listening(self.path))
 
@@ -269,7 +271,10 @@ class TestFailures(unittest.TestCase):
                 peer.sendall(data)
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        self.addCleanup(thread.join, DEADLINE)
+        yield
+        # Else the next call may find the connection open, and use it.
+        thread.join(DEADLINE)
+        os.unlink(self.path)
 
     def test_connections_that_fail_are_said(self):
         settings = b'\x00\x00\x00\x04\x00\x00\x00\x00\x00'
@@ -281,10 +286,8 @@ class TestFailures(unittest.TestCase):
                 (b'\x00\x00\x08\x07\x00\x00\x00\x00\x00'
                  b'\x00\x00\x00\x00\x00\x00\x00\x00',
                  'ends the connection')):
-            with self.subTest(reason):
-                self.answer_with(settings + behind)
+            with self.subTest(reason), self.answering(settings + behind):
                 self.assert_unavailable(reason, self.client.statistics)
-            os.unlink(self.path)
 
     def test_replies_that_are_no_grpc_are_said(self):
         well = ('grpc-status', '0')
@@ -313,9 +316,8 @@ class TestFailures(unittest.TestCase):
                                     end_stream=not body)
                 if body:
                     server.send_data(1, body, end_stream=True)
-                self.answer_with(server.data_to_send())
-                self.assert_unavailable(reason, self.client.statistics)
-            os.unlink(self.path)
+                with self.answering(server.data_to_send()):
+                    self.assert_unavailable(reason, self.client.statistics)
 
     def test_a_path_that_linux_does_not_take_is_refused_with_the_limit(self):
         IndexClient('/' + 'x' * (MAX_PATH - 1))
