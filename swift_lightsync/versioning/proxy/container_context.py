@@ -141,8 +141,7 @@ class ContainerContext:
         strategy.checked()
         life = next_life(strategy, True)
         try:
-            (life if self.versioned.mode else life.anew()).changed(
-                req.headers.items())
+            self._before(req, life).changed(req.headers.items())
         except ValueError as err:
             authorize(req, None)
             raise HTTPBadRequest('The metadata that sites have in common are '
@@ -150,17 +149,30 @@ class ContainerContext:
         req.headers.update(life.as_of)
         return life
 
+    def _before(self, req, life):
+        """Return the record of a change, with what the container is before.
+
+        :raises ValueError: if that is too much
+        """
+        if self._is_recorded(life):
+            return life
+        own = self.versioned.head(req, self.versioned.path)
+        return life.anew() if own is None else life.describing(described(own))
+
     def _described(self, req, life, made):
         """Return the record of a change that Swift has made, with what the
         container is now.
 
         :param made: whether there was none before
         """
-        if not made and not (self.versioned.mode and life.described):
-            # Nothing is recorded of it, or only of one that was deleted.
+        if not made and not self._is_recorded(life):
             return life.describing(described(
                 self.versioned.head(req, self.versioned.path) or {}))
         return (life.anew() if made else life).changed(req.headers.items())
+
+    def _is_recorded(self, life):
+        """Check that a record is not only of a container that was deleted."""
+        return self.versioned.mode and life.described
 
     def _put_again(self, req):
         """Put a container after its deletion, where another site's clock was

@@ -81,6 +81,25 @@ class TestChanges(ContainerCase):
             self.assertEqual(400, resp.status_int)
             self.assertIn(b'242 longer than 241', resp.body)
 
+    def test_more_than_can_be_recorded_is_refused_and_leaves_nothing(self):
+        big, note = 'x' * 33000, 'X-Container-Meta-Note'
+        for before, changes in (
+                ({note: big}, {'X-Container-Read': big}),
+                ({note: big, 'X-Container-Read': big}, {})):
+            with self.subTest(changes=list(changes)):
+                self.ask('PUT', 'd', before)
+                resp = self.ask('POST', 'd', {**ENABLE, **changes})
+                self.assertEqual(400, resp.status_int)
+                self.assertIn(b'have in common are too much', resp.body)
+                self.assertNotIn(hidden_container('d'), self.there())
+                self.assertNotIn('X-Versions-Enabled',
+                                 self.ask('HEAD', 'd').headers)
+                self.ask('DELETE', 'd')
+        self.ask('PUT', 'd', {note: big})
+        self.assertEqual(204, self.ask('POST', 'd', ENABLE).status_int)
+        self.assertEqual(400, self.ask('POST', 'd', {
+            'X-Container-Read': big}).status_int)
+
     def test_a_change_is_recorded_whatever_memcache_has(self):
         note, strategy = 'x-container-meta-note', self.ask.strategy()
         for status in 404, 204:
