@@ -28,8 +28,7 @@ TRACED = pytest.mark.skipif(not which('strace'),
         [module, campaign, *options]))
     for module, campaign, options, *marks in (
         # of the object-server, at steps of its own
-        ('losf', 'killed-writers', ['--stride=3']),
-        ('losf', 'killed-writers', [], LONG),
+        ('losf', 'killed-writers', []),
         # of the index server, at steps of the object-server
         ('losf', 'killed-servers', ['--stride=11']),
         ('losf', 'killed-servers', [], LONG),
